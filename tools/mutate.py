@@ -9,9 +9,11 @@ tools/mutation/operators.rules has the operators, tools/mutation/plan.toml the f
 weights and the suites. Both, and the seed, determine the sample. Without --seed it is the id of the
 last commit that changed a test, so that the sample is a fresh one after tests were written.
 
-Each bug (mutant) is built in a clone of HEAD below FOLDER with a few engines, and judged by one
-suite after the other until a test fails. A run that was stopped goes on where it was: results stand
-in FOLDER/results.jsonl, a line each. Mutants that do not compile are replaced by further ones.
+All bugs (mutants) are compiled together in a clone of HEAD below FOLDER, and each process is told
+which one acts (mutation/together.py). Those for which that is impossible are built one by one. The
+suites judge a mutant one after the other until a test fails; only tests that reach it run. A run
+that was stopped goes on where it was: results stand in FOLDER/results.jsonl, a line each. Mutants
+that do not compile are replaced by further ones.
 """
 
 import argparse
@@ -19,7 +21,6 @@ import json
 import os
 import random
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -28,8 +29,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
+
+from mutation.parts import CAUGHT, INVALID, SURVIVED, TIMEOUT, Part, Runner, parts_of
+from mutation.together import Combined
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "tools/mutation/operators.rules"
@@ -39,13 +43,11 @@ SWAP = "two statements change places"
 # one, too, or keeps the result of a call. The order of declarations alone means nothing.
 ACTION = re.compile(r"^(\s+)[\w.\->:\[\]*]+(\(.*\)| [+\-|&]?= .*);$")
 RESULT = re.compile(r"^(\s+)(const )?auto&? \w+ = .*\(.*;$")
-# A suite may take so many times as long as without a mutant before it counts as a timeout.
-PATIENCE, LEAST_LIMIT_S = 5, 120
 # Tests that miss an engine which is not built fail without a mutant; they are left out.
 MOST_UNABLE = 25
-MOST_MEMORY = 6 << 30  # bytes of a process: a bug that allocates for ever is found, not waited for
-PAGE = os.sysconf("SC_PAGE_SIZE")
-CAUGHT, SURVIVED, TIMEOUT, INVALID = "caught", "survived", "timeout", "does not compile"
+RESERVE = 6  # one more mutant than wanted for so many: some do not compile
+ERROR = re.compile(r"^(/.*?):(\d+):\d+: (?:fatal )?error:", re.MULTILINE)
+PLACE = re.compile(r"^ *(?:In file included from |from )?(/.*?):(\d+)[:,]", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -59,22 +61,9 @@ class Mutant:
     text: str
     operator: str
 
-    def applied(self, source: list[str]) -> list[str]:
-        return [*source[: self.line - 1], self.text, *source[self.line - 1 + self.taken :]]
-
-
-# The processes of a suite's parts, with their output.
-Parts = list[tuple[subprocess.Popen, Path]]
-
-
-@dataclass
-class Build:
-    """A configured tree with the engines of a folder, and how long its suites take."""
-
-    tree: Path
-    folder: Path
-    filter: str
-    seconds: dict[str, float]
+    def applied(self, source: str) -> str:
+        lines = source.splitlines(keepends=True)
+        return "".join([*lines[: self.line - 1], self.text, *lines[self.line - 1 + self.taken :]])
 
 
 def mutants_of(folder: str, tree: Path, path: Path) -> dict[int, list[Mutant]]:
@@ -127,10 +116,21 @@ def sample(folders: dict[str, dict], seed: str, tree: Path) -> Iterator[Mutant]:
 class Campaign:
     """Builds and judges mutants in a clone of the repository."""
 
-    def __init__(self, plan: dict, out: Path, jobs: int) -> None:
-        self.plan, self.out, self.jobs = plan, out, jobs
+    def __init__(self, plan: dict, names: list[str], out: Path, jobs: int) -> None:
+        self.suites: list[str] = plan["suites"]
+        self.engines = {name: plan["folders"][name]["engines"] for name in names}
+        self.built = sorted({e for some in self.engines.values() for e in some} | {*plan["always"]})
+        self.inlined = plan["always"][0]  # one is enough; none would mean all
+        self.jobs = jobs
         self.tree = out / "tree"
-        self.builds: dict[str, Build] = {}
+        self.folder = self.tree / "build/mutants"
+        self.state = out / "base_line.json"
+        self.known: dict = {}  # what stands there
+        self.runner = Runner(self.folder, jobs)
+        self.sources: dict[str, Combined] = {}
+        self.times: dict[str, int] = {}  # of the sources with mutants, for the build
+        self.numbers: dict[Mutant, int] = {}  # of those that were compiled together
+        self.parts: list[Part] = []
 
     def prepare(self) -> None:
         """Makes the clone at HEAD. A clone of another commit is brought there."""
@@ -139,159 +139,161 @@ class Campaign:
         head = output(["git", "rev-parse", "HEAD"], ROOT)
         if output(["git", "rev-parse", "HEAD"], self.tree) != head:
             run(["git", "fetch", "--quiet", "origin"], self.tree)
-        run(["git", "checkout", "--quiet", "--force", "--detach", head], self.tree)
+            run(["git", "checkout", "--quiet", "--force", "--detach", head], self.tree)
+        run(["git", "checkout", "--quiet", "--", "."], self.tree)  # without a mutant
 
-    def build_of(self, name: str) -> Build:
-        """Returns the build for a folder, and judges the tree without a mutant first."""
-        if name in self.builds:
-            return self.builds[name]
-        named = self.plan["folders"][name]["engines"]
-        others = [engine for engine in self.plan["always"] if engine not in named]
-        left_out = [f"*/{e.replace('-', '_')}{end}" for e in others for end in ("", "_*")]
-        folder = self.tree / "build" / name
-        arguments = [
-            "cmake", "--preset", "release", "-B", str(folder), "-DHOLDFAST_PYTHON=OFF",
-            "-DHOLDFAST_BENCH=OFF", f"-DHOLDFAST_ONLY_ENGINES={';'.join(named + others)}",
-            "-DHOLDFAST_WERROR=OFF", "-DCMAKE_CXX_FLAGS_RELEASE=-O1",
-            "-DHOLDFAST_UNITY_TESTS=ON",
-        ]  # fmt: skip
-        run(arguments, self.tree)
-        build = Build(self.tree, folder, "-" + ":".join(["*.Long*", *left_out]), {})
-        known = folder / "base_line.json"  # a run that goes on need not judge it again
+    def combine(self, mutants: list[Mutant]) -> None:
+        """Builds the mutants together and judges the tree without one."""
         head = output(["git", "rev-parse", "HEAD"], self.tree)
-        if known.exists() and (stored := json.loads(known.read_text()))["head"] == head:
-            build.filter, build.seconds = stored["filter"], stored["seconds"]
-        for suite in self.plan["suites"]:
-            if suite not in build.seconds:
-                print(f"{name}: builds and runs {suite} without a mutant", flush=True)
-                if not self.compiled(build, suite):
-                    raise SystemExit(f"{name}: {suite} does not build; see {folder / 'build.log'}")
-                self.judge_base_line(build, suite)
-                known.write_text(
-                    json.dumps({"head": head, "filter": build.filter, "seconds": build.seconds})
-                )
-        self.builds[name] = build
-        return build
+        setting = [head, self.built, [asdict(mutant) for mutant in mutants]]
+        known = json.loads(self.state.read_text()) if self.state.exists() else {}
+        if known.get("setting") != setting:
+            known = {"alone": [], "times": {}, "parts": {}, "left_out": []}
+        self.sources = {mutant.path: Combined(self.usual(mutant.path)) for mutant in mutants}
+        for number, mutant in enumerate(mutants, start=1):
+            place = (mutant.line, mutant.taken, mutant.text)
+            if number not in known["alone"] and self.sources[mutant.path].add(number, *place):
+                self.numbers[mutant] = number
+        self.times = known["times"]
+        print(f"{len(self.numbers)} of {len(mutants)} mutants are built together", flush=True)
+        run(["cmake", "--preset", "release", "-B", str(self.folder), "-DHOLDFAST_PYTHON=OFF",
+             "-DHOLDFAST_BENCH=OFF", f"-DHOLDFAST_ONLY_ENGINES={';'.join(self.built)}",
+             f"-DHOLDFAST_INLINED_ENGINES={self.inlined}", "-DHOLDFAST_WERROR=OFF",
+             "-DCMAKE_CXX_FLAGS_RELEASE=-O1", "-DHOLDFAST_UNITY_TESTS=ON"], self.tree)  # fmt: skip
+        self.build_together()
+        self.hide_mutants()
+        alone = sorted({*range(1, len(mutants) + 1)} - {*self.numbers.values()})
+        self.known = known | {"setting": setting, "alone": alone, "times": self.times}
+        self.save()
+        for suite in self.suites:
+            if suite not in self.known["parts"]:
+                parts, left_out = self.base_line(suite, len(mutants))
+                self.known["parts"][suite] = [asdict(part) for part in parts]
+                self.known["left_out"] += left_out
+                self.save()
+            self.parts += [Part(**part) for part in self.known["parts"][suite]]
+        reached = {number for part in self.parts for number in part.reached}
+        unreached = len({*self.numbers.values()} - reached)
+        print(f"no test reaches {unreached} of them", flush=True)
 
-    def judge_base_line(self, build: Build, suite: str) -> None:
-        """Leaves out the tests that fail without a mutant, until a whole run has no failure."""
-        left_out = 0
+    def save(self) -> None:
+        """Keeps what a run that goes on need not find out again."""
+        self.state.write_text(json.dumps(self.known))
+
+    def build_together(self) -> None:
+        """Builds all suites. Mutants that do not compile in this form are taken out."""
         while True:
-            begin = time.monotonic()
-            failed = self.unable(build, suite)
-            if not failed:
-                build.seconds[suite] = time.monotonic() - begin
+            self.show_mutants()
+            if self.compiled(*self.suites):
                 return
-            left_out += len(failed)
-            if left_out > MOST_UNABLE or any(" " in test for test in failed):
-                raise SystemExit(f"{suite} fails without a mutant: {', '.join(failed)}")
-            for test in failed:
-                print(f"{test} fails without a mutant and is left out", flush=True)
-                build.filter += f":{test}"
+            log = (self.folder / "build.log").read_text(errors="replace")
+            if not (wrong := self.named(ERROR.findall(log)) or self.named(PLACE.findall(log))):
+                raise SystemExit(f"the tree does not build; see {self.folder / 'build.log'}")
+            for path, number in wrong:
+                self.sources[path].drop(number)
+                self.times.pop(path, None)
+            gone = {number for _, number in wrong}
+            self.numbers = {m: n for m, n in self.numbers.items() if n not in gone}
+            print(f"{len(gone)} of them do not compile in this form", flush=True)
 
-    def compiled(self, build: Build, suite: str) -> bool:
-        """Builds a suite; its messages stand in build.log of the folder."""
-        with (build.folder / "build.log").open("w") as log:
-            command = ["cmake", "--build", str(build.folder), "--parallel", str(self.jobs)]
-            command += ["--target", f"{suite}_test"]
+    def named(self, places: list[tuple[str, str]]) -> set[tuple[str, int]]:
+        """Returns the mutants at some places of sources, as the compiler names them."""
+        found = set()
+        for path, line in places:
+            name = os.path.relpath(os.path.realpath(path), self.tree)
+            if name in self.sources and (number := self.sources[name].mutant_at(int(line))):
+                found.add((name, number))
+        return found
+
+    def base_line(self, suite: str, mutants: int) -> tuple[list[Part], list[str]]:
+        """Runs a suite without a mutant. Tests that fail are left out."""
+        print(f"runs {suite} without a mutant", flush=True)
+        parts = parts_of(suite, self.runner.listing(suite), self.built)
+        left_out: list[str] = []
+        again = parts
+        while failed := self.runner.base_line(again, mutants):
+            left_out += failed
+            if len(left_out) > MOST_UNABLE or any(" " in test for test in failed):
+                raise SystemExit(f"{suite} fails without a mutant: {', '.join(failed)}")
+            print(f"without a mutant these fail and are left out: {', '.join(failed)}", flush=True)
+            again = [part for part in again if {*part.tests} & {*failed}]
+            for part in again:
+                part.tests = [test for test in part.tests if test not in failed]
+            again = [part for part in again if part.tests]
+        return [part for part in parts if part.tests], left_out
+
+    def show_mutants(self, but: str = "") -> None:
+        """Writes the sources as they are built, with the time at which they last changed."""
+        for path, source in self.sources.items():
+            if path == but:
+                continue
+            file = self.tree / path
+            if file.read_text() != source.text():
+                file.write_text(source.text())
+            if path not in self.times:
+                self.times[path] = time.time_ns()
+            os.utime(file, ns=(self.times[path], self.times[path]))
+
+    def hide_mutants(self, but: str = "") -> None:
+        """Writes the sources as they are in the repository: some tests read them."""
+        for path, source in self.sources.items():
+            if path != but:
+                (self.tree / path).write_text("".join(source.usual))
+
+    def usual(self, path: str) -> str:
+        """Returns a source as it is in the repository."""
+        return output(["git", "show", f"HEAD:{path}"], self.tree) + "\n"
+
+    def compiled(self, *suites: str) -> bool:
+        """Builds suites; the messages stand in build.log of the folder."""
+        with (self.folder / "build.log").open("w") as log:
+            command = ["cmake", "--build", str(self.folder), "--parallel", str(self.jobs)]
+            command += ["--target", *[f"{suite}_test" for suite in suites], "--", "-k", "0"]
             return subprocess.run(command, stdout=log, stderr=log, check=False).returncode == 0
 
-    def started(self, build: Build, suite: str, *arguments: str) -> Parts:
-        """Starts a suite in as many parts as there are cores."""
-        parts = []
-        for part in range(self.jobs):
-            log = build.folder / f"{suite}.{part}.log"
-            environment = os.environ | {
-                "GTEST_TOTAL_SHARDS": str(self.jobs), "GTEST_SHARD_INDEX": str(part),
-                "HOLDFAST_CACHE": str(build.folder / "cache"),
-            }  # fmt: skip
-            with log.open("w") as file:
-                command = [str(build.folder / f"tests/{suite}_test"), *arguments]
-                command.append(f"--gtest_filter={build.filter}")
-                process = subprocess.Popen(
-                    command, env=environment, stdout=file, stderr=file,
-                    cwd=build.folder, start_new_session=True,
-                )  # fmt: skip
-            parts.append((process, log))
-        return parts
-
-    def unable(self, build: Build, suite: str) -> list[str]:
-        """Runs a suite to its end, and returns the tests that fail."""
-        parts = self.started(build, suite)
-        try:
-            ends = [(log, process.wait()) for process, log in parts]
-        finally:
-            killed(parts)
-        return [test for log, status in ends if status != 0 for test in failures(log, status)]
-
-    def judged(self, build: Build, suite: str, limit_s: float) -> tuple[str, str]:
-        """Runs a suite up to the first failure. Returns the verdict and its cause."""
-        parts = self.started(build, suite, "--gtest_fail_fast")
-        try:
-            return watched(parts, time.monotonic() + limit_s)
-        finally:
-            killed(parts)
+    def order(self, mutant: Mutant) -> tuple[bool, str]:
+        """Those that need a build of their own come last, and by source, to build less."""
+        return (mutant not in self.numbers, mutant.path if mutant not in self.numbers else "")
 
     def verdict(self, mutant: Mutant) -> tuple[str, str]:
-        """Plants a mutant, judges it and takes it out again."""
-        build = self.build_of(mutant.folder)
-        path = self.tree / mutant.path
-        source = path.read_text()
+        """Judges a mutant. Returns the verdict and its cause."""
+        number = self.numbers.get(mutant)
+        engines = {"", *self.engines[mutant.folder]}
+        parts = [part for part in self.parts if part.engine in engines]
+        if number is None:
+            return self.verdict_alone(mutant, parts)
+        self.hide_mutants()
+        parts = [part for part in parts if number in part.reached]
+        for suite in self.suites:
+            verdict, cause = self.judged(suite, parts, number)
+            if verdict != SURVIVED:
+                return verdict, cause
+        return SURVIVED, "" if parts else "no test reaches it"
+
+    def verdict_alone(self, mutant: Mutant, parts: list[Part]) -> tuple[str, str]:
+        """Builds a mutant, judges it and takes it out again."""
+        file, usual = self.tree / mutant.path, self.usual(mutant.path)
+        self.times.pop(mutant.path, None)  # so that it is built again afterwards
+        self.save()
+        now = time.time_ns()
         try:
-            path.write_text("".join(mutant.applied(source.splitlines(keepends=True))))
-            for suite in self.plan["suites"]:
-                if not self.compiled(build, suite):
+            for suite in self.suites:
+                self.show_mutants(but=mutant.path)
+                file.write_text(mutant.applied(usual))
+                os.utime(file, ns=(now, now))
+                if not self.compiled(suite):
                     return INVALID, suite
-                limit = max(LEAST_LIMIT_S, PATIENCE * build.seconds[suite])
-                verdict, cause = self.judged(build, suite, limit)
+                self.hide_mutants(but=mutant.path)
+                verdict, cause = self.judged(suite, parts, 0)
                 if verdict != SURVIVED:
-                    return verdict, f"{suite}: {cause}"
+                    return verdict, cause
             return SURVIVED, ""
         finally:
-            path.write_text(source)
+            file.write_text(usual)
 
-
-def killed(parts: Parts) -> None:
-    """Ends what still runs."""
-    for process, _ in parts:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-def watched(parts: Parts, end: float) -> tuple[str, str]:
-    """Waits for all parts of a suite, or for the first failure."""
-    while True:
-        running = False
-        for process, log in parts:
-            status = process.poll()
-            if status is None:
-                running = True
-                if resident(process.pid) > MOST_MEMORY:
-                    return CAUGHT, "memory"
-            elif status != 0:
-                return CAUGHT, failures(log, status)[0]
-        if not running:
-            return SURVIVED, ""
-        if time.monotonic() > end:
-            return TIMEOUT, "time"
-        time.sleep(0.2)
-
-
-def resident(pid: int) -> int:
-    """Returns the bytes of memory that a process has; 0 if it has ended."""
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
-    except (OSError, IndexError):
-        return 0
-
-
-def failures(log: Path, status: int) -> list[str]:
-    """Returns the names of the tests that failed, or of the one that ended the program."""
-    text = log.read_text(errors="replace")
-    failed = re.findall(r"^\[  FAILED  \] ([^\s,]+).* ms\)$", text, re.MULTILINE)
-    begun = re.findall(r"^\[ RUN      \] (\S+)", text, re.MULTILINE)
-    return failed or [f"{begun[-1] if begun else 'start'} (status {status})"]
+    def judged(self, suite: str, parts: list[Part], number: int) -> tuple[str, str]:
+        verdict, cause = self.runner.judged([p for p in parts if p.suite == suite], number)
+        return verdict, f"{suite}: {cause}"
 
 
 def run(command: list[str], folder: Path) -> None:
@@ -367,24 +369,28 @@ def main() -> int:
     else:
         journal.write_text(json.dumps(setting) + "\n")
 
-    campaign = Campaign(plan, out, chosen.jobs)
+    campaign = Campaign(plan, names, out, chosen.jobs)
     campaign.prepare()
     drawn = sample(folders, chosen.seed, campaign.tree)  # HEAD, whatever is being edited
+    mutants = list(islice(drawn, chosen.count + chosen.count // RESERVE))
+    campaign.combine(mutants)
     results: list[dict] = []
+    waiting = chain(mutants, drawn)
     while len(results) < chosen.count:
-        mutant = next(drawn)
-        result = known.get(key(asdict(mutant)))
-        if result is None:
-            begin = time.monotonic()
-            verdict, cause = campaign.verdict(mutant)
-            seconds = round(time.monotonic() - begin, 1)
-            result = asdict(mutant) | {"verdict": verdict, "cause": cause, "seconds": seconds}
-            with journal.open("a") as file:
-                file.write(json.dumps(result) + "\n")
-        if result["verdict"] != INVALID:
-            results.append(result)
-            place = f"{result['path']}:{result['line']}"
-            print(f"{len(results):4} {place}: {result['verdict']} {result['cause']}", flush=True)
+        some = list(islice(waiting, chosen.count - len(results)))
+        for mutant in sorted(some, key=campaign.order):
+            result = known.get(key(asdict(mutant)))
+            if result is None:
+                begin = time.monotonic()
+                verdict, cause = campaign.verdict(mutant)
+                seconds = round(time.monotonic() - begin, 1)
+                result = asdict(mutant) | {"verdict": verdict, "cause": cause, "seconds": seconds}
+                with journal.open("a") as file:
+                    file.write(json.dumps(result) + "\n")
+            if result["verdict"] != INVALID:
+                results.append(result)
+                text = f"{result['path']}:{result['line']}: {result['verdict']} {result['cause']}"
+                print(f"{len(results):4} {text}", flush=True)
     print(report(results))
     return 0
 
