@@ -170,6 +170,42 @@ TEST(CcHtmLife, AfterTwoRevocationsABodyRunsUnderTheLock) {
   EXPECT_EQ(w.heap.read(0), static_cast<uint64_t>(kUpdates));
 }
 
+/// An attempt may be given up between its number and its start. That counts as a revocation, like
+/// any other, and one is not enough for the lock.
+TEST(CcHtmLife, ARevocationBeforeTheStartIsOne) {
+  uint64_t at_start = 0;
+  uint64_t fallbacks = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SimOptions options = machine_options(2, seed);
+    options.odd_switch_probability =
+        0.01;  // the second thread exhausts its patience with the first
+    World w({{"patience_us", "1"}, {"retries", "1000"}}, options);
+    bool done = false;
+    w.machine.run_threads(2, [&](int worker) {
+      while (worker == 1 && !done) {
+        w.heap.write(0, 1);  // conflicts alone do not lead to the lock
+      }
+      for (uint64_t i = 1; worker == 0 && i <= 20; ++i) {
+        const auto before = w.machine.probes();
+        const uint64_t locked = w.heap.engine().statistics().lock_fallbacks;
+        w.heap.write(0, i);
+        auto now = w.machine.probes();
+        const auto times = [&](const char* probe) {
+          return now[probe] - (before.contains(probe) ? before.at(probe) : 0);
+        };
+        at_start += times("cchtm.revoked_at_start");
+        if (w.heap.engine().statistics().lock_fallbacks > locked) {
+          EXPECT_GE(times("cchtm.revoked") + times("cchtm.revoked_at_start"), 2u) << seed;
+          ++fallbacks;
+        }
+      }
+      done = true;
+    });
+  }
+  EXPECT_GT(at_start, 0u);
+  EXPECT_GT(fallbacks, 0u);
+}
+
 /// Transactions wait for the lock before they begin, so its holder aborts none of them.
 TEST(CcHtmLife, WhoMeetsTheLockWaits) {
   for (const bool update : {true, false}) {

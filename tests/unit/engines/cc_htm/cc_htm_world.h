@@ -24,7 +24,9 @@ inline SimOptions machine_options(int threads, uint64_t seed) {
 
 struct World {
   explicit World(Options options = {}, int threads = 2, uint64_t seed = 1)
-      : machine(machine_options(threads, seed)), heap(machine, shape(std::move(options), threads)) {
+      : World(std::move(options), machine_options(threads, seed)) {}
+  World(Options options, const SimOptions& of_machine)
+      : machine(of_machine), heap(machine, shape(std::move(options), of_machine.threads)) {
     heap.format().check();
     heap.recover().check();
   }
