@@ -289,7 +289,7 @@ class Heap {
   using Atomic = typename Machine::template Atomic<T>;
 
   explicit Heap(Machine& machine)
-      : machine_(machine), file_(machine), growing_(make_array<Atomic<uint64_t>>(machine, 1)) {}
+      : machine_(machine), file_(machine), growing_(make_object<Atomic<uint64_t>>(machine)) {}
 
   const Regions& regions() const { return file_.regions(); }
   DataHeader<E>* header() const { return reinterpret_cast<DataHeader<E>*>(regions().data); }

@@ -488,4 +488,10 @@ T* make_array(M& machine, size_t n) {
   return reinterpret_cast<T*>(memory);
 }
 
+/// Likewise, one object.
+template <class T, class M>
+T* make_object(M& machine) {
+  return make_array<T>(machine, 1);
+}
+
 }  // namespace holdfast

@@ -32,7 +32,7 @@ class World {
         writers_(writers),
         snapshots_(machine, static_cast<size_t>(machine.slots()), {.quiet_uses = 2, .patience = 2}),
         backlog_(machine, snapshots_, static_cast<size_t>(machine.slots())),
-        shared_(make_array<Shared>(machine, 1)),
+        shared_(make_object<Shared>(machine)),
         writing_(machine) {
     snapshots_.announce_stamps(static_cast<size_t>(writers) - 1);
     for (int key = 0; key < kKeys; ++key) {

@@ -46,7 +46,7 @@ class Seats {
         limits_(limits),
         fence_(machine, true),
         seats_(std::make_unique<Seat[]>(slots)),
-        shared_(make_array<Shared>(machine, 1)) {
+        shared_(make_object<Shared>(machine)) {
     using Row = typename View<M>::Row;
     const size_t rows = View<M>::rows_for(slots);
     for (size_t i = 0; i < slots; ++i) {

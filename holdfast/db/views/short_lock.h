@@ -16,7 +16,7 @@ namespace holdfast::db {
 template <class M>
 class ShortLock {
  public:
-  explicit ShortLock(M& machine) : machine_(machine), line_(make_array<Line>(machine, 1)) {}
+  explicit ShortLock(M& machine) : machine_(machine), line_(make_object<Line>(machine)) {}
 
   void lock() {
     uint64_t free = 0;

@@ -52,7 +52,7 @@ class Snapshots {
       : machine_(machine),
         limits_(limits),
         seats_(machine, slots, limits),
-        shared_(make_array<Shared>(machine, 1)),
+        shared_(make_object<Shared>(machine)),
         lock_(machine) {
     noted_.resize(slots);
     origin_ = &views_.emplace_back();

@@ -84,7 +84,7 @@ class CcHtm : public cc_htm::CcAccess<M> {
         alias_(machine, options_.alias_bytes, options_.ways),
         ring_(machine, options_.ring),
         log_(machine, regions, area_),
-        shared_(make_array<Shared>(machine, 1)),
+        shared_(make_object<Shared>(machine)),
         lines_(machine),
         attempts_(uses_hardware(machine.htm_capabilities()) ? options_.retries : 0),
         patience_(std::max<uint64_t>(machine.ticks_of_ms(options_.patience_us) / 1000, 1)) {

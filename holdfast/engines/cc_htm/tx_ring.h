@@ -24,7 +24,7 @@ struct Stamp {
   uint64_t time;
   uint64_t id;
   bool operator<(const Stamp& o) const { return time != o.time ? time < o.time : id < o.id; }
-  bool operator==(const Stamp& o) const { return time == o.time && id == o.id; }
+  bool operator==(const Stamp&) const = default;
 };
 
 /// The facts that a thread leaves in its slot when its transaction turns red.
@@ -56,7 +56,7 @@ class TxRing {
 
   TxRing(M& machine, uint64_t size)
       : size_(size),
-        shared_(make_array<Shared>(machine, 1)),
+        shared_(make_object<Shared>(machine)),
         slots_(make_array<Slot>(machine, size)) {
     shared_->next.store(1);
     shared_->min.store(1);
@@ -126,9 +126,9 @@ class TxRing {
     const uint64_t first = min();
     // Before the slots: a transaction that begins later cannot have a smaller time than one that
     // was red before and ended up to here.
-    Look look{.next = next(), .oldest_blue = 0};
-    look.oldest_blue = look.next;
-    for (uint64_t id = first; id < look.next; ++id) {
+    const uint64_t end = next();
+    Look look{.next = end, .oldest_blue = end};
+    for (uint64_t id = first; id < end; ++id) {
       // Acquire: pairs with finish().
       const uint64_t state = slot(id).state.load(std::memory_order_acquire);
       if (state == word(id, Colour::red)) {

@@ -92,7 +92,7 @@ class Crafty : public CraftyAccess<M> {
         lock_(machine),
         slots_(machine, area_.logs),
         statistics_(machine),
-        numbers_(make_array<Numbers>(machine, 1)),
+        numbers_(make_object<Numbers>(machine)),
         attempts_(uses_hardware(machine.htm_capabilities()) ? options_.retries : 0) {
     for (int slot = 0; slot < std::min(area_.logs, machine.slots()); ++slot) {
       threads_.push_back(std::make_unique<Thread>(machine, record_of(slot), slot, options_.chunk));

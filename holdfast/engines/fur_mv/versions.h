@@ -94,7 +94,7 @@ class SnapshotPins {
       : machine_(machine),
         slots_(slots),
         pins_(make_array<Pin>(machine, static_cast<size_t>(slots))),
-        durable_(make_array<Pin>(machine, 1)) {}
+        durable_(make_object<Pin>(machine)) {}
 
   /// D: all transactions up to this number are durable and their values in place. Acquire: a reader
   /// that takes it as its snapshot sees these values.

@@ -29,7 +29,7 @@ class PiscesStates {
   PiscesStates(M& machine, int slots)
       : machine_(machine),
         slots_(slots),
-        clock_(make_array<VersionClock<M>>(machine, 1)),
+        clock_(make_object<VersionClock<M>>(machine)),
         activity_(make_array<Activity>(machine, static_cast<size_t>(slots))),
         owners_(make_array<Owner>(machine, static_cast<size_t>(slots))) {
     for (int s = 0; s < slots; ++s) {

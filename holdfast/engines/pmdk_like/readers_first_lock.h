@@ -13,7 +13,7 @@ template <class M>
 class ReadersFirstLock {
  public:
   explicit ReadersFirstLock(M& machine)
-      : machine_(machine), writers_(machine), line_(make_array<Line>(machine, 1)) {}
+      : machine_(machine), writers_(machine), line_(make_object<Line>(machine)) {}
 
   /// Excludes readers and other writers.
   void lock() {

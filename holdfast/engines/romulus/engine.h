@@ -34,7 +34,7 @@ class RomulusEngine : public FrameOf<M, Variant> {
 
   RomulusEngine(M& machine, const Regions& regions, const Options& options, int /*max_threads*/)
       : Frame(machine, regions, options, Variant::kFullCopy, lag_of(options)),
-        flusher_(make_array<typename M::template Atomic<uint64_t>>(machine, 1)) {}
+        flusher_(make_object<typename M::template Atomic<uint64_t>>(machine)) {}
 
   Status format() {
     return Frame::on_medium([&] { this->writer_.twin().format(); });

@@ -17,7 +17,7 @@ template <class M>
 class LeftRight {
  public:
   explicit LeftRight(M& machine)
-      : machine_(machine), readers_(machine), side_(make_array<Side>(machine, 1)) {}
+      : machine_(machine), readers_(machine), side_(make_object<Side>(machine)) {}
 
   /// Announces a reader. Returns the side to read, 0 or 1.
   uint64_t enter(int slot) {

@@ -18,7 +18,7 @@ class GroupCommit : public LoggedDurability<M> {
   GroupCommit(M& machine, const Regions& regions, const PhtOptions& options, int max_threads,
               SlotStatistics<M>& statistics)
       : Base(machine, regions, options, max_threads, options.order, statistics),
-        flushed_(make_array<Flushed>(machine, 1)) {}
+        flushed_(make_object<Flushed>(machine)) {}
 
   Status format() { return Base::format(kMagic); }
   Status recover(const char* engine, RecoveryReport& report) {

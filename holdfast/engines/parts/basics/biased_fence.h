@@ -35,7 +35,7 @@ template <class M>
 class BiasedFence {
  public:
   explicit BiasedFence(M& machine, bool biased = false)
-      : machine_(machine), bias_(make_array<Line>(machine, 1)) {
+      : machine_(machine), bias_(make_object<Line>(machine)) {
     if (biased) {
       restore();
     }

@@ -42,7 +42,7 @@ class Backoff {
 template <class M>
 class GlobalLock {
  public:
-  explicit GlobalLock(M& machine) : machine_(machine), line_(make_array<Line>(machine, 1)) {}
+  explicit GlobalLock(M& machine) : machine_(machine), line_(make_object<Line>(machine)) {}
 
   /// Acquire: a caller that finds the lock free sees every store of its last holder.
   bool held() const { return line_->word.load(std::memory_order_acquire) != 0; }

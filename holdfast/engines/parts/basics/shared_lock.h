@@ -22,7 +22,7 @@ namespace holdfast {
 template <class M>
 class SharedLock {
  public:
-  explicit SharedLock(M& machine) : machine_(machine), line_(make_array<Line>(machine, 1)) {}
+  explicit SharedLock(M& machine) : machine_(machine), line_(make_object<Line>(machine)) {}
 
   /// Acquire: the caller sees every store of the last writer. With `alone` it also waits for the
   /// readers.

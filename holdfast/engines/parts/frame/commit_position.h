@@ -17,7 +17,7 @@ template <class M>
 class CommitPosition {
  public:
   explicit CommitPosition(M& machine)
-      : machine_(machine), last_(machine.defers_psync() ? make_array<Word>(machine, 1) : nullptr) {}
+      : machine_(machine), last_(machine.defers_psync() ? make_object<Word>(machine) : nullptr) {}
 
   /// The psync of a commit. Call it before a reader may see the commit.
   void sync(Site site) {

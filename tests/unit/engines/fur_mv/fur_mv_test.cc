@@ -85,7 +85,7 @@ TEST(FurMv, ALongReaderKeepsItsSnapshotAndHoldsUpNobody) {
   heap.format().check();
   heap.recover().check();
   using Flag = SimMachine::Atomic<uint64_t>;
-  Flag* const step = make_array<Flag>(machine, 1);
+  Flag* const step = make_object<Flag>(machine);
   machine.run_threads(2, [&](int number) {
     if (number == 0) {
       heap.engine().update([&] { heap.set(0, 1), heap.set(64, 1); });

@@ -238,7 +238,7 @@ std::vector<Moment> one_after_the_other(int first, const std::vector<Mutation>& 
   options.rmw_orders_pwb = false;  // else the first thread's hand-over would fence
   OneHeap heap(true, options);
   SimMachine& machine = heap.machine();
-  auto* turn = make_array<SimMachine::Atomic<uint64_t>>(machine, 1);
+  auto* turn = make_object<SimMachine::Atomic<uint64_t>>(machine);
   bool began = false;
   bool told = false;
   const auto await = [&](uint64_t wanted) {

@@ -497,7 +497,7 @@ TEST(OneFileProgress, AnOldPointerLeadsToNothingNew) {
     heap.set(0, 10);  // "points" to word 10
     heap.set(10, 111);
   });
-  auto* const step = make_array<SimMachine::Atomic<uint64_t>>(world.machine, 1);
+  auto* const step = make_object<SimMachine::Atomic<uint64_t>>(world.machine);
   std::vector<uint64_t> seen;
   world.machine.run_threads(2, [&](int worker) {
     if (worker == 0) {

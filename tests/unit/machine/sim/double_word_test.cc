@@ -150,7 +150,7 @@ TEST(SimDoubleWord, OneThatFailsOrdersWriteBacksAsWell) {
 
 TEST(SimDoubleWord, DoomsHardwareTransactionsThatHaveLoadedTheLine) {
   OneMedium m({.threads = 2, .drain_probability = 1});
-  auto* const step = make_array<SimMachine::Atomic<uint64_t>>(m.machine, 1);
+  auto* const step = make_object<SimMachine::Atomic<uint64_t>>(m.machine);
   bool aborted = false;
   m.machine.run_threads(2, [&](int worker) {
     if (worker == 0) {

@@ -264,7 +264,7 @@ TEST(SimExhaustive, AProgramThatDependsOnSomethingElseIsNoticed) {
           ++runs;
           SimMachine machine(
               {.threads = 3, .schedule = Schedule::exhaustive, .explorer = explorer});
-          auto* words = make_array<Word>(machine, 1);
+          auto* words = make_object<Word>(machine);
           machine.run_threads(runs < 2 ? 2 : 3, [&](int) {
             words[0].fetch_add(1);
             words[0].fetch_add(1);

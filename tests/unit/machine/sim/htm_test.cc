@@ -275,7 +275,7 @@ TEST(SimHtm, AnAbortDropsTransactionalEntriesOnly) {
 
 TEST(SimHtm, ASuspendedStoreToTheOwnWriteSetDooms) {
   SimMachine machine({.threads = 1});
-  auto* word = make_array<uint64_t>(machine, 1);
+  auto* word = make_object<uint64_t>(machine);
   machine.run_threads(1, [&](int) {
     EXPECT_EQ(attempt(machine, Tracking::all,
                       [&] {
@@ -318,7 +318,7 @@ TEST(SimHtm, BetweenTheThrowAndCaughtStoresAreDroppedAndLoadsAreRaw) {
 
 TEST(SimHtm, ASwallowedAbortCannotCommit) {
   SimMachine machine({.threads = 1});
-  auto* word = make_array<uint64_t>(machine, 1);
+  auto* word = make_object<uint64_t>(machine);
   machine.run_threads(1, [&](int) {
     SimMachine::HtmThread& htm = machine.htm(machine.self());
     const AbortCause cause = attempt(machine, Tracking::all, [&] {
@@ -332,7 +332,7 @@ TEST(SimHtm, ASwallowedAbortCannotCommit) {
 
 TEST(SimHtm, CancelRollsBackWithoutAThrow) {
   SimMachine machine({.threads = 1});
-  auto* word = make_array<uint64_t>(machine, 1);
+  auto* word = make_object<uint64_t>(machine);
   machine.run_threads(1, [&](int) {
     SimMachine::HtmThread& htm = machine.htm(machine.self());
     htm.begin(Tracking::all);
@@ -377,7 +377,7 @@ TEST(SimHtm, AWaiterWhoseTransactionIsDoomedWakesUp) {
 
 TEST(SimHtm, ACommitWakesThreadsThatWaitForItsWords) {
   SimMachine machine({.threads = 2});
-  auto* word = make_array<SimMachine::Atomic<uint64_t>>(machine, 1);
+  auto* word = make_object<SimMachine::Atomic<uint64_t>>(machine);
   machine.run_threads(2, [&](int i) {
     if (i == 1) {
       EXPECT_EQ(machine.wait_while(*word, uint64_t{0}), 4u);

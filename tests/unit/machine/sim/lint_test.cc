@@ -115,7 +115,7 @@ TEST(SimLint, AWriteBackThatIsNotFencedIsFoundByItsSite) {
 TEST(SimLint, AReadModifyWriteFencesWhereTheMachineSaysSo) {
   for (const bool orders : {false, true}) {
     Program p({.rmw_orders_pwb = orders});
-    auto* lock = make_array<SimMachine::Atomic<uint64_t>>(p.machine, 1);
+    auto* lock = make_object<SimMachine::Atomic<uint64_t>>(p.machine);
     const std::string found = p.run([&] {
       const Update scope(TransactionKind::update);
       p.store(1);
@@ -128,7 +128,7 @@ TEST(SimLint, AReadModifyWriteFencesWhereTheMachineSaysSo) {
 
 TEST(SimLint, AnotherThreadMayWriteBackAndFence) {
   Program p({.threads = 2, .switch_probability = 0});
-  auto* turn = make_array<SimMachine::Atomic<uint64_t>>(p.machine, 1);
+  auto* turn = make_object<SimMachine::Atomic<uint64_t>>(p.machine);
   const auto await = [&](uint64_t value) {
     for (uint64_t now = turn->load(); now != value; now = turn->load()) {
       p.machine.wait_while(*turn, now);

@@ -113,8 +113,8 @@ TEST(SimMemory, LoadsAreForwardedFromOwnStoresAlsoWhereTheyOverlapInPart) {
 
 TEST(SimMemory, OtherThreadsSeeAStoreOnlyOnceItHasLeftTheBuffer) {
   SimMachine machine({.threads = 2, .drain_probability = 0});
-  auto* word = make_array<uint64_t>(machine, 1);
-  auto* turn = make_array<uint64_t>(machine, 1);
+  auto* word = make_object<uint64_t>(machine);
+  auto* turn = make_object<uint64_t>(machine);
   uint64_t seen = 99;
   machine.run_threads(2, [&](int i) {
     if (i == 0) {
@@ -208,8 +208,8 @@ TEST(SimMemory, PrivateMemoryOutsideTheArenaIsPlainMemory) {
 
 TEST(SimMemory, AtomicsOfAllTypes) {
   SimMachine machine({.threads = 1});
-  auto* flag = make_array<SimMachine::Atomic<bool>>(machine, 1);
-  auto* pointer = make_array<SimMachine::Atomic<int*>>(machine, 1);
+  auto* flag = make_object<SimMachine::Atomic<bool>>(machine);
+  auto* pointer = make_object<SimMachine::Atomic<int*>>(machine);
   auto* small = make_array<SimMachine::Atomic<int16_t>>(machine, 2);
   int target = 0;
   machine.run_threads(1, [&](int) {

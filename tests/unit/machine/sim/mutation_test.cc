@@ -286,7 +286,7 @@ TEST(SimMutation, AnOperationWithoutALabelIsNeverChanged) {
 
 TEST(SimMutation, AnotherThreadsFenceDoesNotReleaseWhatIsDelayed) {
   TwoLines t({"a=delay"}, {.threads = 2, .switch_probability = 0});
-  auto* turn = make_array<SimMachine::Atomic<uint64_t>>(t.machine, 1);
+  auto* turn = make_object<SimMachine::Atomic<uint64_t>>(t.machine);
   Pairs after_other;
   t.machine.run_threads(2, [&](int i) {
     if (i == 0) {

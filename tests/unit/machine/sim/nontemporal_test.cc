@@ -67,7 +67,7 @@ struct OneMedium {
 TEST(SimNontemporal, CertainAfterTheFenceOnly) {
   for (int how = 0; how < 4; ++how) {
     OneMedium m;
-    auto* word = make_array<SimMachine::Atomic<uint64_t>>(m.machine, 1);
+    auto* word = make_object<SimMachine::Atomic<uint64_t>>(m.machine);
     m.around(0, 7);
     EXPECT_EQ(m.images<1>(), (std::set<Words<1>>{{0}, {7}}));
     switch (how) {
@@ -90,7 +90,7 @@ TEST(SimNontemporal, CertainAfterTheFenceOnly) {
 
 TEST(SimNontemporal, WhereReadModifyWritesOrderNothingTheyDoNotHere) {
   OneMedium m({.rmw_orders_pwb = false});
-  auto* word = make_array<SimMachine::Atomic<uint64_t>>(m.machine, 1);
+  auto* word = make_object<SimMachine::Atomic<uint64_t>>(m.machine);
   m.around(0, 7);
   word->fetch_add(1);
   m.machine.fence();

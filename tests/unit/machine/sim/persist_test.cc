@@ -116,7 +116,7 @@ TEST(SimPersist, ReadModifyWriteOrdersWriteBacksWhereTheMachineSaysSo) {
     SimMachine machine({.rmw_orders_pwb = orders});
     EXPECT_EQ(machine.rmw_orders_pwb(), orders);
     uint64_t* words = map_all(machine);
-    auto* lock = make_array<SimMachine::Atomic<uint64_t>>(machine, 1);
+    auto* lock = make_object<SimMachine::Atomic<uint64_t>>(machine);
     const std::vector<std::function<void()>> kinds = {
         [&] { lock->fetch_add(1); }, [&] { lock->exchange(3); },
         [&] { lock->store(5, std::memory_order_seq_cst); }, [&] { machine.fence(); }};
@@ -220,7 +220,7 @@ TEST(SimPersist, AJournalIsForDomainFile) {
 TEST(SimPersist, ProcessKeepsEverythingStoredAlsoFromStoreBuffers) {
   SimMachine machine({.threads = 1, .domain = Domain::process, .drain_probability = 0});
   uint64_t* words = map_all(machine);
-  auto* flag = make_array<uint64_t>(machine, 1);
+  auto* flag = make_object<uint64_t>(machine);
   machine.crash_at(0);
   machine.run_threads(1, [&](int) {
     SimMachine::store(flag, uint64_t{1});
@@ -389,7 +389,7 @@ TEST(SimPersist, ReadOnlyMediaAreNotChanged) {
 TEST(SimPersist, AFailedSyncPoisonsTheMachineAndWakesWaiters) {
   SimMachine machine({.threads = 2, .fail_sync_at = 2});
   uint64_t* words = map_all(machine);
-  auto* never = make_array<SimMachine::Atomic<uint64_t>>(machine, 1);
+  auto* never = make_object<SimMachine::Atomic<uint64_t>>(machine);
   int failures = 0;
   machine.run_threads(2, [&](int i) {
     try {
@@ -420,7 +420,7 @@ TEST(SimPersist, AFailedSyncPoisonsTheMachineAndWakesWaiters) {
 TEST(SimPersist, CountersCountOperationsAndBytes) {
   SimMachine machine({.threads = 2});
   uint64_t* words = map_all(machine);
-  auto* elsewhere = make_array<uint64_t>(machine, 1);
+  auto* elsewhere = make_object<uint64_t>(machine);
   const PersistCounters before = machine.counters();
   machine.run_threads(2, [&](int i) {
     uint64_t* const line = words + static_cast<size_t>(i) * 8;

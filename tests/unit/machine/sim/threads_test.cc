@@ -32,7 +32,7 @@ TEST(SimThreads, RunsEveryWorkerOnItsOwnSlot) {
 
 TEST(SimThreads, AtomicIncrementsAreNotLost) {
   SimMachine machine({.threads = 8});
-  auto* counter = make_array<Word64>(machine, 1);
+  auto* counter = make_object<Word64>(machine);
   machine.run_threads(8, [&](int) {
     for (int i = 0; i < 100; ++i) {
       counter->fetch_add(1);
@@ -43,7 +43,7 @@ TEST(SimThreads, AtomicIncrementsAreNotLost) {
 
 TEST(SimThreads, PlainIncrementsAreLost) {
   SimMachine machine({.threads = 4});
-  auto* counter = make_array<uint64_t>(machine, 1);
+  auto* counter = make_object<uint64_t>(machine);
   machine.run_threads(4, [&](int) {
     for (int i = 0; i < 100; ++i) {
       SimMachine::store(counter, SimMachine::load(counter) + 1);
@@ -54,7 +54,7 @@ TEST(SimThreads, PlainIncrementsAreLost) {
 
 TEST(SimThreads, RarePathsAreCountedByNameAndTakeNoStep) {
   SimMachine machine({.threads = 3});
-  auto* word = make_array<uint64_t>(machine, 1);
+  auto* word = make_object<uint64_t>(machine);
   const auto run = [&](bool reaches) {
     const uint64_t before = machine.steps();
     machine.run_threads(3, [&](int i) {
@@ -154,7 +154,7 @@ TEST(SimThreads, AThreadsTransactionsAreThoseOfItsSlot) {
 TEST(SimThreads, WaitWhileWakesOnTheWrite) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     SimMachine machine({.threads = 3, .seed = seed});
-    auto* word = make_array<Word64>(machine, 1);
+    auto* word = make_object<Word64>(machine);
     machine.run_threads(3, [&](int i) {
       // A ring: each thread passes the token on twenty times.
       for (uint64_t round = 0; round < 20; ++round) {
@@ -202,7 +202,7 @@ TEST(SimThreads, LivelockIsReported) {
 
 TEST(SimThreads, AWaitWithoutEndOutsideRunThreadsIsReported) {
   SimMachine machine;
-  auto* word = make_array<Word64>(machine, 1);
+  auto* word = make_object<Word64>(machine);
   EXPECT_THROW(machine.wait_while(*word, uint64_t{0}), SimStuck);
 }
 
@@ -246,7 +246,7 @@ TEST(SimThreads, BackgroundRunsBesideTheWorkersAndMissesNoWakeUp) {
 
 TEST(SimThreads, ASleepingBackgroundDoesNotHideADeadlock) {
   SimMachine machine({.threads = 1});
-  auto* word = make_array<Word64>(machine, 1);
+  auto* word = make_object<Word64>(machine);
   machine.set_background([&] { return false; });
   EXPECT_THROW(machine.run_threads(1, [&](int) { machine.wait_while(*word, uint64_t{0}); }),
                SimStuck);
@@ -254,7 +254,7 @@ TEST(SimThreads, ASleepingBackgroundDoesNotHideADeadlock) {
 
 TEST(SimThreads, BackgroundCanBeStoppedByAWorker) {
   SimMachine machine({.threads = 1});
-  auto* calls = make_array<Word64>(machine, 1);
+  auto* calls = make_object<Word64>(machine);
   machine.set_background([&] { return calls->fetch_add(1) < 3; });
   uint64_t at_stop = 0;
   machine.run_threads(1, [&](int) {

@@ -23,8 +23,8 @@ class LagWindow {
       : machine_(machine),
         options_(options),
         age_limit_(machine.ticks_of_ms(options.age_ms)),
-        state_(make_array<State>(machine, 1)),
-        synced_(machine.defers_psync() ? make_array<Synced>(machine, 1) : nullptr) {}
+        state_(make_object<State>(machine)),
+        synced_(machine.defers_psync() ? make_object<Synced>(machine) : nullptr) {}
 
   bool can_lag() const { return options_.bound > 0; }
 

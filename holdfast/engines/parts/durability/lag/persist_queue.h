@@ -39,7 +39,7 @@ class PersistQueue {
         logs_(logs),
         bound_(bound),
         combines_(combines),
-        shared_(make_array<Shared>(machine, 1)),
+        shared_(make_object<Shared>(machine)),
         filled_(make_array<Filled>(machine, entries())),
         blocks_(entries()) {}
 

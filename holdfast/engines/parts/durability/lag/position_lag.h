@@ -29,7 +29,7 @@ class PositionLag {
       : machine_(machine),
         options_(options),
         mark_every_(std::max<uint64_t>(1, options.bound / kMarks)),
-        state_(make_array<State>(machine, 1)) {
+        state_(make_object<State>(machine)) {
     state_->allowed.store(options.bound);
   }
 

@@ -13,7 +13,7 @@ namespace holdfast {
 template <class M>
 class ReplayLock {
  public:
-  explicit ReplayLock(M& machine) : machine_(machine), shared_(make_array<Shared>(machine, 1)) {}
+  explicit ReplayLock(M& machine) : machine_(machine), shared_(make_object<Shared>(machine)) {}
 
   bool try_lock() {
     uint64_t expected = 0;

@@ -46,7 +46,7 @@ class NumberedLog {
         markers_(machine, regions.area + area_.marker_offset, area_.markers),
         states_(machine, area_.logs),
         statistics_(machine),
-        order_(make_array<Order>(machine, 1)),
+        order_(make_object<Order>(machine)),
         replayer_(machine, regions,
                   reinterpret_cast<uint64_t*>(regions.area + NumberedLogArea::kTailOffset),
                   markers_, logs_, states_, statistics_) {}

@@ -55,7 +55,7 @@ class RecordTable {
         stripes_(stripes),
         heads_(make_zeroed_table<Link>(machine, stripes.count())),
         links_(make_zeroed_table<Link>(machine, area.records)),
-        used_(make_array<Used>(machine, 1)),
+        used_(make_object<Used>(machine)),
         spare_(static_cast<size_t>(machine.slots())),
         lines_(machine) {}
 

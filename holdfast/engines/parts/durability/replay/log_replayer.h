@@ -47,7 +47,7 @@ class LogReplayer {
         logs_(logs),
         states_(states),
         statistics_(statistics),
-        shared_(make_array<Shared>(machine, 1)),
+        shared_(make_object<Shared>(machine)),
         freed_(make_array<Freed>(machine, static_cast<size_t>(logs.count))),
         sharded_(machine) {}
 

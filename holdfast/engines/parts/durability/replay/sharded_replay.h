@@ -155,7 +155,7 @@ class ShardedReplay {
       written_.begin(regions.bytes);
     }
     if (done_ == nullptr) {
-      done_ = make_array<Word>(machine_, 1);
+      done_ = make_object<Word>(machine_);
     }
     // Relaxed: the threads start afterwards, which orders the store before their accesses.
     done_->store(0, std::memory_order_relaxed);

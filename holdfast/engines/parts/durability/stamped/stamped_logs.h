@@ -62,7 +62,7 @@ class StampedLogs {
         clock_(clock),
         statistics_(statistics),
         logs_{regions.area + area.log_offset, area.log_bytes, area.logs},
-        shared_(make_array<Shared>(machine, 1)),
+        shared_(make_object<Shared>(machine)),
         owners_(make_array<Owner>(machine, static_cast<size_t>(area.logs))),
         freed_(make_array<Freed>(machine, static_cast<size_t>(area.logs))),
         cursors_(static_cast<size_t>(area.logs)) {

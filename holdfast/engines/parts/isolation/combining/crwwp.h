@@ -34,7 +34,7 @@ class Crwwp {
       : machine_(machine),
         quiet_reads_(quiet_reads),
         readers_(machine),
-        phase_(make_array<Phase>(machine, 1)),
+        phase_(make_object<Phase>(machine)),
         fence_(machine),
         quiet_(make_array<Quiet>(machine, static_cast<size_t>(machine.slots()))) {}
 

@@ -38,7 +38,7 @@ class FlatCombining {
   FlatCombining(M& machine, bool combine)
       : machine_(machine),
         combine_(combine),
-        lock_(make_array<Word>(machine, 1)),
+        lock_(make_object<Word>(machine)),
         slots_(make_array<Slot>(machine, static_cast<size_t>(machine.slots()))) {}
 
   /// Returns when this thread or another has served the request by serve(request). One thread at a

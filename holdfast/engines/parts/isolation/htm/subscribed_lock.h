@@ -20,7 +20,7 @@ class SubscribedLock {
  public:
   using Htm = typename M::HtmThread;
 
-  explicit SubscribedLock(M& machine) : machine_(machine), line_(make_array<Line>(machine, 1)) {}
+  explicit SubscribedLock(M& machine) : machine_(machine), line_(make_object<Line>(machine)) {}
 
   /// Acquire: a caller that finds the lock free sees every store of its last holder.
   void await_free() {

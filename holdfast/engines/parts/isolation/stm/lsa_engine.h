@@ -29,7 +29,7 @@ class LsaEngine : public SoftwareEngine<M, LsaEngine<M, Derived>, LsaThread<M>, 
   LsaEngine(M& machine, const Regions& regions, const LsaOptions& options)
       : Base(machine, options.patience),
         lsa_options_(options),
-        clock_(make_array<VersionClock<M>>(machine, 1)) {
+        clock_(make_object<VersionClock<M>>(machine)) {
     const OwnershipTable<M> table(machine, options.locks);
     for (int slot = 0; slot < machine.slots(); ++slot) {
       this->add_thread(std::make_unique<Thread>(machine, table, *clock_, slot), regions);

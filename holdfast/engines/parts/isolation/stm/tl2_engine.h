@@ -24,7 +24,7 @@ class Tl2Engine : public SoftwareEngine<M, Tl2Engine<M, Derived>, Tl2Thread<M>, 
  protected:
   Tl2Engine(M& machine, const Regions& regions, const Options& options)
       : Base(machine, parse_patience(options).value()),
-        clock_(make_array<VersionClock<M>>(machine, 1)) {
+        clock_(make_object<VersionClock<M>>(machine)) {
     const OwnershipTable<M> table(machine, parse_locks(options).value());
     for (int slot = 0; slot < machine.slots(); ++slot) {
       this->add_thread(std::make_unique<Thread>(machine, table, *clock_, slot), regions);

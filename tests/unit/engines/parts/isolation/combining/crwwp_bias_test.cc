@@ -26,7 +26,7 @@ int torn_reads(uint64_t seed) {
   options.drain_probability = 0.1;  // stores linger in their buffers
   Machine machine(options);
   Crwwp<Machine> lock(machine, 2);
-  auto* pair = make_array<Pair>(machine, 1);
+  auto* pair = make_object<Pair>(machine);
   constexpr auto kRelaxed = std::memory_order_relaxed;
   int torn = 0;
   machine.run_threads(3, [&](int thread) {
