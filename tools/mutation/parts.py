@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 # A part may take so many times as long as without a mutant before it counts as a timeout.
-PATIENCE, LEAST_LIMIT_S = 5, 120
+PATIENCE, LEAST_LIMIT_S = 5, 60
 MOST_MEMORY = 6 << 30  # bytes of a process: a bug that allocates for ever is found, not waited for
 MOST_TESTS = 25  # of a part
 PAGE = os.sysconf("SC_PAGE_SIZE")
