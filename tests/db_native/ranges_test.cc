@@ -11,6 +11,7 @@
 
 #include "holdfast/base/random.h"
 #include "tests/db/durable_engines.h"
+#include "tests/sanitized.h"
 
 namespace holdfast::db::ranges_test {
 namespace {
@@ -373,7 +374,8 @@ TEST_P(DbRanges, BodiesMissNoWriteInTheirRanges) {
 
     // Empty ranges: between two keys of a leaf, and where two leaves meet.
     skew.fill(file);
-    for (int i = snapshots ? 0 : 14; i < (snapshots ? 32 : 15); ++i) {
+    const bool all = snapshots && !kSanitized;
+    for (int i = all ? 0 : 14; i < (all ? 32 : 15); ++i) {
       const auto gap = [&](Iterator& at, const std::string& range) {
         return Skew::count(at, Skew::key(range, i) + " m", Skew::key(range, i + 1), backwards);
       };
