@@ -13,7 +13,9 @@ from pathlib import Path
 # A part may take so many times as long as without a mutant before it counts as a timeout.
 PATIENCE, LEAST_LIMIT_S = 5, 60
 MOST_MEMORY = 6 << 30  # bytes of a process: a bug that allocates for ever is found, not waited for
-MOST_TESTS = 25  # of a part
+# Tests of a part: few where they take seconds each, so that one that hangs is found soon.
+MOST_TESTS = {"crash": 3, "canary": 8}
+OF_OTHERS = 25
 PAGE = os.sysconf("SC_PAGE_SIZE")
 CAUGHT, SURVIVED, TIMEOUT, INVALID = "caught", "survived", "timeout", "does not compile"
 MUTANT, REACHED = "HOLDFAST_MUTANT", "HOLDFAST_MUTANTS_REACHED"  # read by chosen.h
@@ -48,10 +50,11 @@ def parts_of(suite: str, listing: str, engines: list[str]) -> list[Part]:
             tests.setdefault(engine, []).append(group + name)
         elif name.endswith("."):
             group = name
+    most = MOST_TESTS.get(suite, OF_OTHERS)
     return [
-        Part(suite, engine, names[i : i + MOST_TESTS])
+        Part(suite, engine, names[i : i + most])
         for engine, names in sorted(tests.items())
-        for i in range(0, len(names), MOST_TESTS)
+        for i in range(0, len(names), most)
     ]
 
 
