@@ -101,8 +101,8 @@ class CrashSweep {
       : engine_(std::move(engine)), seed_(seed), feed_(feed), options_(std::move(options)) {}
 
   /// Cuts the power at about `points` events, evenly spread; at all events if 0. Under a sanitizer
-  /// at one of kStep. Recovers up to three images of each. One of kCrashAgain recoveries loses power
-  /// as well.
+  /// at one of kStep. Recovers up to three images of each. One of kCrashAgain recoveries loses
+  /// power as well.
   void run(uint64_t points) {
     const uint64_t events = take({}, nullptr);
     ASSERT_GT(events, 200u);

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How tools/mutate.py compiles many mutants at once, and divides the suites."""
+"""How tools/mutate.py compiles many mutants at once, and divides and judges the suites."""
 
 import importlib
 import subprocess
+import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from holdfast import core
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -73,9 +77,9 @@ ALONE = [
 
 @pytest.fixture
 def tool(monkeypatch):
-    """Imports a module of tools/mutation."""
+    """Imports a module of tools/mutation; without a name mutate.py."""
     monkeypatch.syspath_prepend(str(REPOSITORY / "tools"))
-    return lambda name: importlib.import_module(f"mutation.{name}")
+    return lambda name="": importlib.import_module(f"mutation.{name}" if name else "mutate")
 
 
 def placed(number, old, new):
@@ -140,3 +144,117 @@ Typed/0.  # TypeParam = int
         ("swift", ["Engines/Crash.Structures/swift_file"]),
         ("swift-log", ["Engines/Crash.Structures/swift_log_file"]),
     ]
+
+
+def test_folders_of_the_mutation_plan_exist_and_name_engines(tool):
+    plan = tomllib.loads(tool().PLAN.read_text())
+    names = {engine["name"] for engine in core.engines()}
+    assert set(plan["always"]) <= names
+    for folder in plan["folders"].values():
+        assert set(folder["engines"]) <= names
+        assert all((REPOSITORY / source).is_dir() for source in folder["sources"])
+    assert all((REPOSITORY / "tests" / suite).is_dir() for suite in plan["suites"])
+
+
+def test_a_mutant_takes_the_place_of_its_lines(tool):
+    mutate, source = tool(), "a();\nb();\nc();\n"
+    swapped = mutate.Mutant("f", "p", 1, 2, "b();\na();\n", mutate.SWAP)
+    assert swapped.applied(source) == "b();\na();\nc();\n"
+    assert mutate.Mutant("f", "p", 3, 1, "{}\n", "").applied(source) == "a();\nb();\n{}\n"
+
+
+@pytest.fixture
+def runner(tool, tmp_path):
+    """Runs parts of a suite whose tests are shell commands."""
+    (tmp_path / "tests").mkdir()
+    suite = tmp_path / "tests/unit_test"
+    suite.write_text(
+        '#!/bin/bash\nflags=$(cat "${1#--gtest_flagfile=}")\neval "${flags#--gtest_filter=}"\n'
+    )
+    suite.chmod(0o755)
+    return tool("parts").Runner(tmp_path, 2)
+
+
+FAILS = "echo '[  FAILED  ] A.B (3 ms)'; false"
+
+
+@pytest.mark.parametrize(
+    ("programs", "verdict", "cause"),
+    [
+        (["sleep 0", "test $HOLDFAST_MUTANT = 7"], "survived", ""),
+        (["sleep 60", FAILS], "caught", "A.B"),
+        (["echo '[ RUN      ] A.C'; kill -9 $$", "sleep 60"], "caught", "A.C (status -9)"),
+        (["sleep 60", "sleep 0"], "timeout", "time"),
+    ],
+)
+def test_the_first_failure_of_a_suite_is_its_verdict(
+    tool, runner, monkeypatch, programs, verdict, cause
+):
+    if verdict == "timeout":
+        monkeypatch.setattr(tool("parts"), "LEAST_LIMIT_S", 0.5)
+    parts = [tool("parts").Part("unit", "", [program]) for program in programs]
+    assert runner.judged(parts, 7) == (verdict, cause)
+
+
+def test_a_run_without_a_mutant_notes_what_is_reached(tool, runner):
+    reach = "printf '\\x00\\x00\\x01' > $HOLDFAST_MUTANTS_REACHED; test ! $HOLDFAST_MUTANT"
+    parts = [tool("parts").Part("unit", "", [program]) for program in (reach, FAILS)]
+    assert runner.base_line(parts, 2) == ["A.B"]
+    assert [part.reached for part in parts] == [[2], []]
+    assert parts[0].seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("output", "status", "found"),
+    [
+        ("[  FAILED  ] A.B (3 ms)\n[  FAILED  ] A.C, where x = 1 (2 ms)\n[  FAILED  ] A.B\n", 1,
+         ["A.B", "A.C"]),
+        ("[ RUN      ] A.B\n", -11, ["A.B (status -11)"]),
+        ("", 127, ["start (status 127)"]),
+        ("[  FAILED  ] A.B (3 ms)\n", 0, []),
+    ],
+)  # fmt: skip
+def test_all_failures_of_a_suite_are_found(tool, tmp_path, output, status, found):
+    log = tmp_path / "log"
+    log.write_text(output)
+    run = tool("parts").Run(None, SimpleNamespace(returncode=status), log, 0.0)
+    assert run.failures() == found
+
+
+def base_line(tool, tmp_path, failures):
+    """Judges a suite whose runs have these failures. Returns the tests of each run."""
+    plan = {"suites": ["unit"], "folders": {}, "always": ["swift"]}
+    campaign, runs, left = tool().Campaign(plan, [], tmp_path, 1), [], iter(failures)
+
+    def run(parts, _):
+        runs.append([test for part in parts for test in part.tests])
+        return next(left)
+
+    campaign.runner = SimpleNamespace(listing=lambda _: "A.\n  B\n  C\n  D\n", base_line=run)
+    parts, left_out = campaign.base_line("unit", 1)
+    assert next(left, None) is None
+    return runs, [test for part in parts for test in part.tests], left_out
+
+
+def test_the_base_line_ends_with_a_run_without_failures(tool, tmp_path):
+    assert base_line(tool, tmp_path, [[]]) == ([["A.B", "A.C", "A.D"]], ["A.B", "A.C", "A.D"], [])
+    runs, kept, left_out = base_line(tool, tmp_path, [["A.B"], ["A.C"], []])
+    assert runs == [["A.B", "A.C", "A.D"], ["A.C", "A.D"], ["A.D"]]
+    assert (kept, left_out) == (["A.D"], ["A.B", "A.C"])
+
+
+@pytest.mark.parametrize("second", [["A.C (status -11)"], [f"A.C{n}" for n in range(25)]])
+def test_the_base_line_takes_no_crash_and_not_many_failures(tool, tmp_path, second):
+    with pytest.raises(SystemExit, match=r"unit fails without a mutant: A\.C"):
+        base_line(tool, tmp_path, [["A.B"], second, []])
+
+
+def test_the_score_leaves_timeouts_out(tool):
+    verdicts = ["caught"] * 3 + ["survived", "timeout"]
+    results = [
+        {"folder": "heap", "path": "a.h", "line": 3, "operator": "", "text": "x\n", "verdict": v}
+        for v in verdicts
+    ]
+    heap, everything = tool().report(results).splitlines()[1:3]
+    assert heap.split() == ["heap", "5", "3", "1", "1", "75.0%"]
+    assert everything.split()[1:] == heap.split()[1:]

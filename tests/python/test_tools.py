@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Do the scripts around the build do what the Makefile relies on?"""
 
-import importlib.util
 import runpy
 import subprocess
 import sys
-import time
-import tomllib
 import zipfile
 
 import pytest
 
 import sample
-from holdfast import core
 
 
 def test_summary_adds_up_ctest_and_pytest(repository, tmp_path):
@@ -114,101 +110,3 @@ def test_the_wheel_works_by_itself(repository, tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 0
-
-
-@pytest.fixture
-def mutation(repository, monkeypatch):
-    """tools/mutate.py as a module; its data classes look for it among the modules."""
-    spec = importlib.util.spec_from_file_location("mutate", repository / "tools/mutate.py")
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "mutate", module)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_folders_of_the_mutation_plan_exist_and_name_engines(repository, mutation):
-    plan = tomllib.loads(mutation.PLAN.read_text())
-    names = {engine["name"] for engine in core.engines()}
-    assert set(plan["always"]) <= names
-    for folder in plan["folders"].values():
-        assert set(folder["engines"]) <= names
-        assert all((repository / source).is_dir() for source in folder["sources"])
-    assert all((repository / "tests" / suite).is_dir() for suite in plan["suites"])
-
-
-def test_a_mutant_takes_the_place_of_its_lines(mutation):
-    source = ["a();\n", "b();\n", "c();\n"]
-    swapped = mutation.Mutant("f", "p", 1, 2, "b();\na();\n", mutation.SWAP)
-    assert "".join(swapped.applied(source)) == "b();\na();\nc();\n"
-    assert mutation.Mutant("f", "p", 3, 1, "{}\n", "").applied(source)[2] == "{}\n"
-
-
-@pytest.mark.parametrize(
-    ("programs", "verdict", "cause"),
-    [
-        (["sleep 0", "sleep 0"], "survived", ""),
-        (["sleep 60", "echo '[  FAILED  ] A.B (3 ms)'; false"], "caught", "A.B"),
-        (["echo '[ RUN      ] A.C'; kill -9 $$", "sleep 60"], "caught", "A.C (status -9)"),
-        (["sleep 60", "sleep 0"], "timeout", "time"),
-    ],
-)
-def test_the_first_failure_of_a_suite_is_its_verdict(mutation, tmp_path, programs, verdict, cause):
-    parts = []
-    for number, program in enumerate(programs):
-        log = tmp_path / str(number)
-        with log.open("w") as file:
-            parts.append((subprocess.Popen(["bash", "-c", program], stdout=file), log))
-    try:
-        limit = 0.5 if verdict == "timeout" else 50
-        assert mutation.watched(parts, time.monotonic() + limit) == (verdict, cause)
-    finally:
-        for process, _ in parts:
-            process.kill()
-            process.wait()
-
-
-@pytest.mark.parametrize(
-    ("output", "status", "found"),
-    [
-        ("[  FAILED  ] A.B (3 ms)\n[  FAILED  ] A.C, where x = 1 (2 ms)\n[  FAILED  ] A.B\n", 1,
-         ["A.B", "A.C"]),
-        ("[ RUN      ] A.B\n", -11, ["A.B (status -11)"]),
-        ("", 127, ["start (status 127)"]),
-    ],
-)  # fmt: skip
-def test_all_failures_of_a_suite_are_found(mutation, tmp_path, output, status, found):
-    log = tmp_path / "log"
-    log.write_text(output)
-    assert mutation.failures(log, status) == found
-
-
-def base_line(mutation, monkeypatch, runs):
-    """Judges a suite whose whole runs have these failures, one run after the other."""
-    outcomes = iter(runs)
-    monkeypatch.setattr(mutation.Campaign, "unable", lambda *_: next(outcomes))
-    build = mutation.Build(None, None, "-*.Long*", {})
-    mutation.Campaign({}, mutation.ROOT, 1).judge_base_line(build, "unit")
-    assert list(build.seconds) == ["unit"] and next(outcomes, None) is None
-    return build.filter
-
-
-def test_the_base_line_ends_with_a_run_without_failures(mutation, monkeypatch):
-    assert base_line(mutation, monkeypatch, [[]]) == "-*.Long*"
-    assert base_line(mutation, monkeypatch, [["A.B"], ["A.C"], []]) == "-*.Long*:A.B:A.C"
-
-
-@pytest.mark.parametrize("second", [["A.C (status -11)"], [f"A.C{n}" for n in range(25)]])
-def test_the_base_line_takes_no_crash_and_not_many_failures(mutation, monkeypatch, second):
-    with pytest.raises(SystemExit, match=r"unit fails without a mutant: A\.C"):
-        base_line(mutation, monkeypatch, [["A.B"], second, []])
-
-
-def test_the_score_leaves_timeouts_out(mutation):
-    verdicts = ["caught"] * 3 + ["survived", "timeout"]
-    results = [
-        {"folder": "heap", "path": "a.h", "line": 3, "operator": "", "text": "x\n", "verdict": v}
-        for v in verdicts
-    ]
-    heap, everything = mutation.report(results).splitlines()[1:3]
-    assert heap.split() == ["heap", "5", "3", "1", "1", "75.0%"]
-    assert everything.split()[1:] == heap.split()[1:]

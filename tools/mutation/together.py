@@ -21,8 +21,8 @@ TYPE = r"[\w:]+(?:<.*>)?[ *&]+(?:const )?"
 VARIABLE = re.compile(rf"^((?:const |static |volatile |inline )*{TYPE}\w+) = (.*);$")
 # Other declarations, and statements that are none by themselves.
 NO_STATEMENT = (
-    "const|static|auto|using|typedef|struct|class|enum|union|case|default|goto|template|else|friend|"
-    "virtual|explicit|inline|typename|try|catch|do|switch|public|private|protected"
+    "const|static|auto|using|typedef|struct|class|enum|union|case|default|goto|template|else|"
+    "friend|virtual|explicit|inline|typename|try|catch|do|switch|public|private|protected"
 )
 FUNCTION_END = r"\(.*\)(?: const)?(?: noexcept)?(?: override)?;"
 DECLARES = re.compile(rf"^(?:(?:{NO_STATEMENT})\b|{TYPE}\w+(?:;|\{{|\[|{FUNCTION_END}))")
