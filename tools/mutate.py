@@ -131,6 +131,7 @@ class Campaign:
         self.times: dict[str, int] = {}  # of the sources with mutants, for the build
         self.numbers: dict[Mutant, int] = {}  # of those that were compiled together
         self.parts: list[Part] = []
+        self.holds_another = False  # the programs hold a mutant that was built alone
 
     def prepare(self) -> None:
         """Makes the clone at HEAD. A clone of another commit is brought there."""
@@ -253,7 +254,8 @@ class Campaign:
 
     def order(self, mutant: Mutant) -> tuple[bool, str]:
         """Those that need a build of their own come last, and by source, to build less."""
-        return (mutant not in self.numbers, mutant.path if mutant not in self.numbers else "")
+        alone = mutant not in self.numbers
+        return (alone, mutant.path if alone else "")
 
     def verdict(self, mutant: Mutant) -> tuple[str, str]:
         """Judges a mutant. Returns the verdict and its cause."""
@@ -261,7 +263,11 @@ class Campaign:
         engines = {"", *self.engines[mutant.folder]}
         parts = [part for part in self.parts if part.engine in engines]
         if number is None:
+            self.holds_another = True
             return self.verdict_alone(mutant, parts)
+        if self.holds_another:
+            self.build_together()
+            self.holds_another = False
         self.hide_mutants()
         parts = [part for part in parts if number in part.reached]
         for suite in self.suites:

@@ -249,6 +249,21 @@ def test_the_base_line_takes_no_crash_and_not_many_failures(tool, tmp_path, seco
         base_line(tool, tmp_path, [["A.B"], second, []])
 
 
+def test_a_mutant_that_was_built_alone_is_gone_before_the_next_one(tool, tmp_path, monkeypatch):
+    mutate, steps = tool(), []
+    plan = {"suites": ["unit"], "folders": {"f": {"engines": []}}, "always": ["swift"]}
+    campaign = mutate.Campaign(plan, ["f"], tmp_path, 1)
+    alone, together = (mutate.Mutant("f", path, 1, 1, "", "") for path in ("a.h", "b.h"))
+    campaign.numbers = {together: 1}
+    for name in ("build_together", "verdict_alone", "judged"):
+        monkeypatch.setattr(
+            campaign, name, lambda *_, name=name: steps.append(name) or (mutate.SURVIVED, "")
+        )
+    for mutant in (together, alone, together, together):
+        campaign.verdict(mutant)
+    assert steps == ["judged", "verdict_alone", "build_together", "judged", "judged"]
+
+
 def test_the_score_leaves_timeouts_out(tool):
     verdicts = ["caught"] * 3 + ["survived", "timeout"]
     results = [

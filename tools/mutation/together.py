@@ -230,13 +230,3 @@ class Combined:
             lines[first : first + len(new)] = new
         lines[0] = f'#include "{HEADER}"\n'  # instead of the licence, so that lines keep numbers
         return "".join(lines)
-
-
-def combined(sources: dict[str, str], mutants: list[tuple[int, str, int, int, str]]):
-    """Returns the sources with mutants by path, and the numbers of those that were left out.
-
-    A mutant is its number, path, line (from 1), how many lines it takes, and its text.
-    """
-    found = {path: Combined(text) for path, text in sources.items()}
-    alone = [number for number, path, *rest in mutants if not found[path].add(number, *rest)]
-    return found, alone
