@@ -10,10 +10,10 @@ weights and the suites. Both, and the seed, determine the sample. Without --seed
 last commit that changed a test, so that the sample is a fresh one after tests were written.
 
 All bugs (mutants) are compiled together in a clone of HEAD below FOLDER, and each process is told
-which one acts (mutation/together.py). Those for which that is impossible are built one by one. The
-suites judge a mutant one after the other until a test fails; only tests that reach it run. A run
-that was stopped goes on where it was: results stand in FOLDER/results.jsonl, a line each. Mutants
-that do not compile are replaced by further ones.
+which one acts (mutation/together.py). Those for which that is impossible are built one by one.
+Tests judge a mutant until one fails: only those that reach it, quick ones about few mutants first.
+A run that was stopped goes on where it was: results stand in FOLDER/results.jsonl, a line each.
+Mutants that do not compile are replaced by further ones.
 """
 
 import argparse
@@ -270,11 +270,7 @@ class Campaign:
             self.holds_another = False
         self.hide_mutants()
         parts = [part for part in parts if number in part.reached]
-        for suite in self.suites:
-            verdict, cause = self.judged(suite, parts, number)
-            if verdict != SURVIVED:
-                return verdict, cause
-        return SURVIVED, "" if parts else "no test reaches it"
+        return self.runner.judged(parts, number) if parts else (SURVIVED, "no test reaches it")
 
     def verdict_alone(self, mutant: Mutant, parts: list[Part]) -> tuple[str, str]:
         """Builds a mutant, judges it and takes it out again."""
@@ -290,16 +286,13 @@ class Campaign:
                 if not self.compiled(suite):
                     return INVALID, suite
                 self.hide_mutants(but=mutant.path)
-                verdict, cause = self.judged(suite, parts, 0)
+                of_suite = [part for part in parts if part.suite == suite]
+                verdict, cause = self.runner.judged(of_suite, 0)
                 if verdict != SURVIVED:
                     return verdict, cause
             return SURVIVED, ""
         finally:
             file.write_text(usual)
-
-    def judged(self, suite: str, parts: list[Part], number: int) -> tuple[str, str]:
-        verdict, cause = self.runner.judged([p for p in parts if p.suite == suite], number)
-        return verdict, f"{suite}: {cause}"
 
 
 def run(command: list[str], folder: Path) -> None:

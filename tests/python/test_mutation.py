@@ -182,18 +182,28 @@ FAILS = "echo '[  FAILED  ] A.B (3 ms)'; false"
     ("programs", "verdict", "cause"),
     [
         (["sleep 0", "test $HOLDFAST_MUTANT = 7"], "survived", ""),
-        (["sleep 60", FAILS], "caught", "A.B"),
-        (["echo '[ RUN      ] A.C'; kill -9 $$", "sleep 60"], "caught", "A.C (status -9)"),
+        (["sleep 60", FAILS], "caught", "unit: A.B"),
+        (["echo '[ RUN      ] A.C'; kill -9 $$", "sleep 60"], "caught", "unit: A.C (status -9)"),
         (["sleep 60", "sleep 0"], "timeout", "time"),
     ],
 )
-def test_the_first_failure_of_a_suite_is_its_verdict(
-    tool, runner, monkeypatch, programs, verdict, cause
-):
+def test_the_first_failure_is_the_verdict(tool, runner, monkeypatch, programs, verdict, cause):
     if verdict == "timeout":
         monkeypatch.setattr(tool("parts"), "LEAST_LIMIT_S", 0.5)
     parts = [tool("parts").Part("unit", "", [program]) for program in programs]
     assert runner.judged(parts, 7) == (verdict, cause)
+
+
+def test_quick_parts_about_few_mutants_judge_first(tool, tmp_path, monkeypatch):
+    parts = tool("parts")
+    order, one_at_a_time = [], parts.Runner(tmp_path, 1)
+    monkeypatch.setattr(one_at_a_time, "each", lambda some, *_: order.extend(some) or "")
+    broad, quick, slow = (
+        parts.Part("unit", "", [], seconds, reached)
+        for seconds, reached in [(2.0, [1, 2, 3]), (1.0, [1, 2]), (5.0, [1])]
+    )
+    assert one_at_a_time.judged([broad, slow, quick], 1) == (parts.SURVIVED, "")
+    assert order == [quick, slow, broad]
 
 
 def test_a_run_without_a_mutant_notes_what_is_reached(tool, runner):
@@ -255,9 +265,15 @@ def test_a_mutant_that_was_built_alone_is_gone_before_the_next_one(tool, tmp_pat
     campaign = mutate.Campaign(plan, ["f"], tmp_path, 1)
     alone, together = (mutate.Mutant("f", path, 1, 1, "", "") for path in ("a.h", "b.h"))
     campaign.numbers = {together: 1}
-    for name in ("build_together", "verdict_alone", "judged"):
+    campaign.parts = [tool("parts").Part("unit", "", [], 1.0, [1])]
+    places = [
+        (campaign, "build_together"),
+        (campaign, "verdict_alone"),
+        (campaign.runner, "judged"),
+    ]
+    for place, name in places:
         monkeypatch.setattr(
-            campaign, name, lambda *_, name=name: steps.append(name) or (mutate.SURVIVED, "")
+            place, name, lambda *_, name=name: steps.append(name) or (mutate.SURVIVED, "")
         )
     for mutant in (together, alone, together, together):
         campaign.verdict(mutant)
