@@ -206,6 +206,32 @@ TEST(CcHtmLife, ARevocationBeforeTheStartIsOne) {
   EXPECT_GT(fallbacks, 0u);
 }
 
+/// Under the lock a transaction is given up before it says that it has committed, or not at all. If
+/// both threads see each other there, it gives its number back and takes another one.
+TEST(CcHtmLife, UnderTheLockACommitIsSeenOrGivenUp) {
+  int both = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SimOptions options = machine_options(2, seed);
+    options.odd_switch_probability = 0.01;
+    options.max_steps = 1'000'000;  // a number that is given up in vain is awaited for ever
+    World w({{"patience_us", "1"}, {"retries", "0"}}, options);
+    bool done = false;
+    w.machine.run_threads(2, [&](int worker) {
+      while (worker == 1 && !done) {
+        w.heap.engine().fence();
+      }
+      for (uint64_t i = 1; worker == 0 && i <= 20; ++i) {
+        w.heap.write(0, i);
+      }
+      done = true;
+    });
+    auto probes = w.machine.probes();
+    both += probes["cchtm.lock.revoked"] > probes["cchtm.gives_up"] ? 1 : 0;
+    EXPECT_EQ(w.at_home(0), 20u) << seed;
+  }
+  EXPECT_GT(both, 0);
+}
+
 /// Transactions wait for the lock before they begin, so its holder aborts none of them.
 TEST(CcHtmLife, WhoMeetsTheLockWaits) {
   for (const bool update : {true, false}) {
@@ -290,6 +316,8 @@ TEST(CcHtmLife, CountsWhatItDoes) {
     EXPECT_EQ(s.replayed, 3u);
     // A record of two lines, four words at home, and the watermark twice.
     EXPECT_EQ(s.bytes_written, 3 * (2 * kLineBytes + 4 * sizeof(uint64_t) + 2 * kLineBytes));
+    // A number that was given back belongs to no later transaction of the thread.
+    EXPECT_FALSE(w.machine.probes().contains("cchtm.revoked"));
   }
 }
 
