@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from holdfast import _core as core
 
 FILES = sorted((Path(__file__).parent / "format_1").glob("*.xz"))
 EXPECTED = {
@@ -52,3 +53,13 @@ def test_convert_upgrades(old, command, command_json, tmp_path):
         db["more"] = b"x" * (8 << 20)  # grows
     with holdfast.open(new, domain="process") as db:
         assert dict(db.items()) == EXPECTED | {b"more": b"x" * (8 << 20)}
+
+
+def test_each_durable_engine_has_a_file_that_later_builds_must_open():
+    folder = Path(__file__).parent.parent / "fuzz/format_2"
+    engines = {file.name.removesuffix(".xz").split(",")[0] for file in folder.glob("*.xz")}
+    assert engines == {
+        engine["name"]
+        for engine in core.engines()
+        if engine["durability"] != "none" and not engine["simulated_only"]
+    }, "tools/write_format_file.py ENGINE"
