@@ -22,36 +22,35 @@ class DesignSearch {
   DesignSearch(std::string design, Json options)
       : design_(std::move(design)), options_(std::move(options)) {}
 
-  /// The report of a search. The keys of `more` replace those of `and_more`.
-  Json run(const Json& more, const Json& and_more = Json::object()) const {
+  /// The report of a search.
+  Json run(const Json& more) const {
     Json spec = {{"engine", "hw"},
                  {"machine", "tiny"},
                  {"design", design_},
                  {"minimise", false},
                  {"design_options", options_}};
-    spec.update(and_more);
     spec.update(more);
     return crash(spec, [](double, const std::string&) {}).value();
   }
 
   /// Under a sanitizer a part of the schedules.
-  void expect_clean(const Json& more, const Json& and_more = Json::object()) const {
-    const Json report = run(fewer(more), and_more);
+  void expect_clean(const Json& more) const {
+    const Json report = run(fewer(more));
     EXPECT_TRUE(report["violations"].empty()) << report["violations"];
   }
 
   /// Expects a violation. Under a sanitizer a part of the schedules runs, which may show none.
-  void expect_violation(const Json& more, const Json& and_more = Json::object()) const {
-    const Json report = run(fewer(more), and_more);
+  void expect_violation(const Json& more) const {
+    const Json report = run(fewer(more));
     EXPECT_TRUE(kSanitized || !report["violations"].empty());
   }
 
   /// Expects that at least 30 planted bugs count, and that 90 % of them are caught. Under a
   /// sanitizer a few run.
-  void expect_caught(const Json& more, const Json& and_more = Json::object()) const {
+  void expect_caught(const Json& more) const {
     Json wanted = more;
     wanted["mutants"] = std::max(1, more["mutants"].get<int>() / kShare);
-    const Json report = run(wanted, and_more);
+    const Json report = run(wanted);
     ASSERT_TRUE(report["violations"].empty()) << report["violations"];
     if (kSanitized) {
       return;

@@ -20,7 +20,7 @@ const DesignSearch kHoop("hoop", kSmall);
 
 TEST(HoopSearch, FindsNothing) {
   kHoop.expect_clean({{"schedules", 10}});
-  kHoop.expect_clean({{"schedules", 3}}, kMap);
+  kHoop.expect_clean(joined({{"schedules", 3}}, kMap));
 }
 
 // No client of the search stores outside transactions to a line of the log. The test
@@ -40,12 +40,12 @@ TEST(HoopSearch, MostMutantsOfOneScheduleAreCaught) {
 
 TEST(HoopSearch, LongMutants) {
   kHoop.expect_caught({{"mutants", 200}, {"schedules", 20}});
-  kHoop.expect_caught({{"mutants", 200}, {"schedules", 20}}, kMap);
+  kHoop.expect_caught(joined({{"mutants", 200}, {"schedules", 20}}, kMap));
 }
 
 TEST(HoopSearch, LongThousandSeeds) {
   kHoop.expect_clean({{"schedules", 1000}});
-  kHoop.expect_clean({{"schedules", 1000}}, kMap);
+  kHoop.expect_clean(joined({{"schedules", 1000}}, kMap));
 }
 
 }  // namespace

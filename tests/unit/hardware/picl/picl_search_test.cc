@@ -22,7 +22,7 @@ const Json kTwelve = {{"params", {{"transactions", "12"}}}};
 const DesignSearch kPicl("picl", kSmall);
 
 Json expect_clean(const Json& more) {
-  Json report = kPicl.run(more, kTwelve);
+  Json report = kPicl.run(joined(more, kTwelve));
   EXPECT_TRUE(report["violations"].empty()) << report["violations"];
   return report;
 }
@@ -42,8 +42,8 @@ TEST(PiclSearch, FindsSentencesThatLoseTransactions) {
     Json options = kSmall;
     options["printed"] = printed;
     SCOPED_TRACE(printed);
-    kPicl.expect_violation({{"schedules", 20}, {"points", 100}, {"design_options", options}},
-                           kTwelve);
+    kPicl.expect_violation(
+        joined({{"schedules", 20}, {"points", 100}, {"design_options", options}}, kTwelve));
   }
 }
 
@@ -105,7 +105,7 @@ TEST(PiclSearch, TheJudgeOfStructuresKnowsTheFloor) {
 /// Swaps of two tags do not count: a line gets its tag when the next one would get its own, and a
 /// late tag costs another entry of the log and no data. picl.md has the other survivors.
 void expect_caught(double part, const Json& more) {
-  const Json report = kPicl.run(more, kTwelve);
+  const Json report = kPicl.run(joined(more, kTwelve));
   ASSERT_TRUE(report["violations"].empty()) << report["violations"];
   const Json& mutants = report["mutants"];
   const auto swap_of_tags = [](const Json& mutant) {

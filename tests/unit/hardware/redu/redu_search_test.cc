@@ -38,10 +38,10 @@ const DesignSearch kRedu("redu", kSmall);
 
 TEST(ReduSearch, FindsNothing) {
   kRedu.expect_clean({{"schedules", 10}});
-  kRedu.expect_clean({{"schedules", 10}}, kLines);
-  kRedu.expect_clean({{"schedules", 5}}, kLazy);
-  kRedu.expect_clean({{"schedules", 5}}, kLarge);
-  kRedu.expect_clean({{"schedules", 3}}, kMap);
+  kRedu.expect_clean(joined({{"schedules", 10}}, kLines));
+  kRedu.expect_clean(joined({{"schedules", 5}}, kLazy));
+  kRedu.expect_clean(joined({{"schedules", 5}}, kLarge));
+  kRedu.expect_clean(joined({{"schedules", 3}}, kMap));
 }
 
 // No client of the search stores outside transactions to a line of the log. The test
@@ -62,15 +62,15 @@ TEST(ReduSearch, MostMutantsOfThreeSchedulesAreCaught) {
 
 TEST(ReduSearch, LongMutants) {
   kRedu.expect_caught({{"mutants", 200}, {"schedules", 20}});
-  kRedu.expect_caught({{"mutants", 200}, {"schedules", 20}}, kLarge);
-  kRedu.expect_caught({{"mutants", 200}, {"schedules", 20}}, kLines);
+  kRedu.expect_caught(joined({{"mutants", 200}, {"schedules", 20}}, kLarge));
+  kRedu.expect_caught(joined({{"mutants", 200}, {"schedules", 20}}, kLines));
 }
 
 TEST(ReduSearch, LongThousandSeeds) {
   kRedu.expect_clean({{"schedules", 1000}});
-  kRedu.expect_clean({{"schedules", 1000}}, kLines);
-  kRedu.expect_clean({{"schedules", 1000}}, kLazy);
-  kRedu.expect_clean({{"schedules", 1000}}, kMap);
+  kRedu.expect_clean(joined({{"schedules", 1000}}, kLines));
+  kRedu.expect_clean(joined({{"schedules", 1000}}, kLazy));
+  kRedu.expect_clean(joined({{"schedules", 1000}}, kMap));
 }
 
 }  // namespace

@@ -25,13 +25,13 @@ const DesignSearch kSsp("ssp", kSmall);
 
 TEST(SspSearch, FindsNothing) {
   kSsp.expect_clean({{"schedules", 10}});
-  kSsp.expect_clean({{"schedules", 5}}, kLarge);
-  kSsp.expect_clean({{"schedules", 3}}, kMap);
+  kSsp.expect_clean(joined({{"schedules", 5}}, kLarge));
+  kSsp.expect_clean(joined({{"schedules", 3}}, kMap));
 }
 
 TEST(SspSearch, FindsNothingWhereSoftwareLogsLargeTransactions) {
-  kSsp.expect_clean({{"schedules", 10}}, kFallback);
-  const Json uncovered = kSsp.run({{"schedules", 2}}, kFallback)["uncovered"];
+  kSsp.expect_clean(joined({{"schedules", 10}}, kFallback));
+  const Json uncovered = kSsp.run(joined({{"schedules", 2}}, kFallback))["uncovered"];
   EXPECT_EQ(
       std::count(uncovered.begin(), uncovered.end(), "a page of an open transaction left the TLBs"),
       0);
@@ -55,14 +55,14 @@ TEST(SspSearch, MostMutantsOfOneScheduleAreCaught) {
 
 TEST(SspSearch, LongMutants) {
   kSsp.expect_caught({{"mutants", 200}, {"schedules", 20}});
-  kSsp.expect_caught({{"mutants", 200}, {"schedules", 20}}, kLarge);
+  kSsp.expect_caught(joined({{"mutants", 200}, {"schedules", 20}}, kLarge));
 }
 
 TEST(SspSearch, LongThousandSeeds) {
   kSsp.expect_clean({{"schedules", 1000}});
-  kSsp.expect_clean({{"schedules", 1000}}, kLarge);
-  kSsp.expect_clean({{"schedules", 1000}}, kMap);
-  kSsp.expect_clean({{"schedules", 1000}}, kFallback);
+  kSsp.expect_clean(joined({{"schedules", 1000}}, kLarge));
+  kSsp.expect_clean(joined({{"schedules", 1000}}, kMap));
+  kSsp.expect_clean(joined({{"schedules", 1000}}, kFallback));
 }
 
 }  // namespace
