@@ -160,6 +160,11 @@ class Named:
         )
 
     @property
+    def words(self) -> set[str]:
+        """Each pattern contains one of them, and to look for them first takes little time."""
+        return {self.name, self.name.replace("-", "_"), self.folder, self.cls or self.name}
+
+    @property
     def patterns(self) -> Iterator[str]:
         name = re.escape(self.name)
         yield rf""""{name}"|'{name}'"""
@@ -168,7 +173,7 @@ class Named:
         if self.cls:
             yield rf"\b{self.cls}<"
         if self.distinctive:
-            for word in sorted({self.name, self.name.replace("-", "_"), self.folder}):
+            for word in sorted(self.words - {self.cls}):
                 if word not in _COMMON:
                     yield rf"(?<![\w-]){re.escape(word)}(?![\w-])"
 
@@ -262,7 +267,9 @@ def named_elsewhere(root: Path, folders: Sequence[str]) -> list[Hit]:
     for path in _files(root, folders):
         text = code(root / path)
         for thing, pattern in rules:
-            if not thing.own(path) and (match := pattern.search(text)):
+            if thing.own(path) or not any(word in text for word in thing.words):
+                continue
+            if match := pattern.search(text):
                 found.append(Hit(path, text.count("\n", 0, match.start()) + 1, thing))
     return found
 
