@@ -490,6 +490,99 @@ TEST_P(StoreDamage, OfAValueIsFoundByReadsThatAsk) {
   }
 }
 
+/// Reads everything in three ways, and asks for checksums. Each may find damage, and is right
+/// otherwise.
+Outcome read_in_each_way(const Options& options, const std::string& path, const Model& content) {
+  DB* opened = nullptr;
+  if (!DB::Open(options, path, &opened).ok()) {
+    return Outcome::refused;
+  }
+  const std::unique_ptr<DB> db(opened);
+  ReadOptions asking;
+  asking.verify_checksums = true;
+  const std::unique_ptr<Iterator> at(db->NewIterator(asking));
+  const auto ways = std::array<std::function<Model(Status*)>, 3>{
+      [&](Status* status) {
+        Model seen;
+        for (at->SeekToFirst(); at->Valid(); at->Next()) {
+          seen[at->key().ToString()] = at->value().ToString();
+        }
+        *status = at->status();
+        return seen;
+      },
+      [&](Status* status) {
+        Model seen;
+        for (at->SeekToLast(); at->Valid(); at->Prev()) {
+          seen[at->key().ToString()] = at->value().ToString();
+        }
+        *status = at->status();
+        return seen;
+      },
+      [&](Status* status) {
+        Model seen;
+        for (const auto& [key, wanted] : content) {
+          const Status got = db->Get(asking, key, &seen[key]);
+          *status = got.ok() || got.IsNotFound() ? *status : got;
+        }
+        return seen;
+      }};
+  bool found = false;
+  for (const auto& way : ways) {
+    Status status;
+    const Model seen = way(&status);
+    if (status.ok() && seen != content) {
+      return Outcome::wrong;
+    }
+    found = found || !status.ok();
+  }
+  return found ? Outcome::refused : Outcome::right;
+}
+
+// Each block is checked by the read that needs it: none is found only because another one looks.
+TEST(StoreDamageOfAnyLine, IsFoundByEachReadThatNeedsIt) {
+  DbFile origin(kDefaultEngine, kFolder);
+  origin.options.domain = Domain::file;
+  origin.options.journal_bytes = 128 << 10;
+  origin.options.initial_bytes = 512 << 10;
+  origin.options.max_bytes = 16 << 20;
+  origin.options.max_threads = 3;
+  Model content;
+  for (int i = 0; i < 30; ++i) {
+    content[key_of(i)] = value_of(i, 0);
+    put(*origin, key_of(i), content[key_of(i)]);
+  }
+  origin.close();
+  const Bytes good = file_bytes(origin.path());
+  const Superblock shape = inspect_heap_file(origin.path()).value().superblock;
+  ASSERT_TRUE(shape.has_page_checksums());
+  Options options = origin.options;
+  options.create_if_missing = false;
+  options.read_only = true;
+  ASSERT_EQ(in_child([&] { return read_in_each_way(options, origin.path(), content); }),
+            Outcome::right);
+  const NativeTestFile file(kFolder);
+  std::array<int, kOutcomes> counts{};
+  for (const Extent& extent : shape.extents) {
+    for (uint64_t at = extent.offset;
+         extent.kind == ExtentKind::data && at < extent.offset + extent.bytes;
+         at += kLineBytes * kStep) {
+      if (good.find_first_not_of('\0', at) >= at + kLineBytes) {
+        continue;
+      }
+      Bytes bytes = good;
+      std::fill_n(bytes.begin() + static_cast<long>(at), kLineBytes, '\0');
+      write_file(file.path(), bytes);
+      const Outcome outcome =
+          in_child([&] { return read_in_each_way(options, file.path(), content); });
+      ++counts[static_cast<size_t>(outcome)];
+      EXPECT_TRUE(outcome == Outcome::right || outcome == Outcome::refused)
+          << "line at " << at << ": outcome " << static_cast<int>(outcome);
+    }
+  }
+  EXPECT_GT(counts[static_cast<size_t>(Outcome::refused)],
+            counts[static_cast<size_t>(Outcome::right)]);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Engines, StoreDamage,
     testing::Combine(testing::Values("romulus-log", "quadra", "fur-mv", "undo"), testing::Bool()),
