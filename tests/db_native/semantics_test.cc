@@ -294,6 +294,49 @@ TEST(DbOpening, DestroysAndRepairs) {
   EXPECT_EQ(get(*file, "k"), "(none)");
 }
 
+/// All strings of up to three of these bytes.
+std::vector<std::string> short_strings() {
+  std::vector<std::string> all = {""};
+  for (size_t i = 0; all[i].size() < 3; ++i) {
+    for (const char c : {'\0', 'a', 'b', 'd', '\xfe', '\xff'}) {
+      all.push_back(all[i] + c);
+    }
+  }
+  return all;
+}
+
+TEST(DbComparator, ShortensAsLevelDbDoes) {
+  const auto between = [](std::string start, const std::string& limit) {
+    BytewiseComparator()->FindShortestSeparator(&start, limit);
+    return start;
+  };
+  const auto above = [](std::string key) {
+    BytewiseComparator()->FindShortSuccessor(&key);
+    return key;
+  };
+  EXPECT_EQ(between("foo", "foo"), "foo");
+  EXPECT_EQ(between("foo", "foobar"), "foo");
+  EXPECT_EQ(between("abc1xy", "abc3xy"), "abc2");
+  EXPECT_EQ(between("abc1xy", "abc2xy"), "abc1xy") << "no byte lies between";
+  EXPECT_EQ(between("b", "a"), "b") << "the limit is below";
+  EXPECT_EQ(above("abc"), "b");
+  EXPECT_EQ(above("\xff\xff"
+                  "ab"),
+            "\xff\xff"
+            "b");
+  EXPECT_EQ(above("\xff\xff"), "\xff\xff") << "there is none";
+  for (const std::string& start : short_strings()) {
+    const std::string next = above(start);
+    EXPECT_TRUE(Slice(start).compare(next) <= 0 && next.size() <= start.size());
+    for (const std::string& limit : short_strings()) {
+      const std::string got = between(start, limit);
+      EXPECT_LE(got.size(), start.size());
+      EXPECT_LE(Slice(start).compare(got), 0);
+      EXPECT_TRUE(got == start || Slice(got).compare(limit) < 0);
+    }
+  }
+}
+
 class Backwards : public Comparator {
  public:
   int Compare(const Slice& a, const Slice& b) const override { return b.compare(a); }

@@ -328,13 +328,15 @@ TEST_F(DbSnapshotRule, VersionsAreHeldExactlyAsLongAsAViewNeedsThem) {
 // A writer with a full heap waits for this condition.
 TEST_F(DbSnapshotRule, ViewsAreBeingOpenedUntilTheirCountsAreKnown) {
   EXPECT_FALSE(snapshots.opening());
-  for (const int thread : {1, -1}) {  // in a seat, in the list
+  for (const int thread : {0, 1, 2, -1}) {  // in each seat, in the list
+    EXPECT_EQ(snapshots.size(), 0U);
     auto* const opened = open({0, 1, 0});
     EXPECT_FALSE(snapshots.opening()) << "the view is open, not being opened";
     auto* const view = snapshots.open_briefly(thread);
     EXPECT_TRUE(snapshots.opening());
     announce(snapshots, view, {0, 1, 0});
     EXPECT_FALSE(snapshots.opening());
+    EXPECT_EQ(snapshots.size(), 2U);
     auto* const given_up = snapshots.open_briefly(thread);
     EXPECT_TRUE(snapshots.opening());
     snapshots.close(given_up);
