@@ -71,7 +71,7 @@ class HeapFile : public testing::Test {
     EXPECT_EQ(status.code(), code) << status.to_string();
     EXPECT_NE(status.message().find("heap"), std::string::npos) << status.to_string();
     EXPECT_EQ(bytes(), before);
-    EXPECT_EQ(inspect_heap_file(path_).ok(), false);
+    EXPECT_EQ(inspect_heap_file(path_).status().to_string(), status.to_string());
   }
 
   std::string directory_;

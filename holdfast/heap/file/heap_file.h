@@ -76,7 +76,7 @@ class HeapFile {
   Status read(uint64_t max_bytes = 0) {
     const size_t bytes = machine_.medium().bytes();
     if (bytes == 0) {
-      return {Code::wrong_format, name() + ": the file is empty and no Holdfast heap"};
+      return choose({}, name(), &healed_).status();
     }
     if (Status status = map_header(); !status.ok()) {
       return status;

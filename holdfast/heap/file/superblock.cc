@@ -73,6 +73,9 @@ Status explain(std::span<const std::byte> header, std::span<const Result<Superbl
       return {Code::corrupt, "both superblocks are damaged; restore the file from a copy"};
     }
   }
+  if (header.empty()) {
+    return {Code::wrong_format, "the file is empty and no Holdfast heap"};
+  }
   const auto page = header.first(std::min(header.size(), kPageBytes));
   if (std::all_of(page.begin(), page.end(), [](std::byte b) { return b == std::byte{0}; })) {
     return {Code::wrong_format,
