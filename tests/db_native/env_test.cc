@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/db/db_file.h"
@@ -176,6 +178,88 @@ class CountingEnv final : public leveldb::EnvWrapper {
   uint64_t NowMicros() override { return ++asked; }
   uint64_t asked = 0;
 };
+
+/// An Env that notes which of its functions are called.
+class NotingEnv final : public leveldb::EnvWrapper {
+ public:
+  using EnvWrapper::EnvWrapper;
+  using Status = leveldb::Status;
+  Status NewSequentialFile(const std::string&, leveldb::SequentialFile**) override {
+    return noted("sequential");
+  }
+  Status NewRandomAccessFile(const std::string&, leveldb::RandomAccessFile**) override {
+    return noted("random");
+  }
+  Status NewWritableFile(const std::string&, leveldb::WritableFile**) override {
+    return noted("writable");
+  }
+  Status NewAppendableFile(const std::string&, leveldb::WritableFile**) override {
+    return noted("appendable");
+  }
+  bool FileExists(const std::string&) override { return noted("exists").ok(); }
+  Status GetChildren(const std::string&, std::vector<std::string>*) override {
+    return noted("children");
+  }
+  Status RemoveFile(const std::string&) override { return noted("remove"); }
+  Status CreateDir(const std::string&) override { return noted("create"); }
+  Status RemoveDir(const std::string&) override { return noted("remove directory"); }
+  Status GetFileSize(const std::string&, uint64_t*) override { return noted("size"); }
+  Status RenameFile(const std::string&, const std::string&) override { return noted("rename"); }
+  Status LockFile(const std::string&, leveldb::FileLock**) override { return noted("lock"); }
+  Status UnlockFile(leveldb::FileLock*) override { return noted("unlock"); }
+  void Schedule(void (*)(void*), void*) override { noted("schedule"); }
+  void StartThread(void (*)(void*), void*) override { noted("thread"); }
+  Status GetTestDirectory(std::string*) override { return noted("test directory"); }
+  Status NewLogger(const std::string&, leveldb::Logger**) override { return noted("logger"); }
+  uint64_t NowMicros() override { return noted("now").ok() ? 1 : 0; }
+  void SleepForMicroseconds(int) override { noted("sleep"); }
+
+  std::vector<std::string> called;
+
+ private:
+  Status noted(const char* name) {
+    called.emplace_back(name);
+    return Status::NotFound(name);
+  }
+};
+
+TEST_F(EnvTest, AWrapperHandsEachCallOn) {
+  NotingEnv target(leveldb::Options().env);
+  leveldb::EnvWrapper wrapper(&target);
+  std::vector<std::string> names;
+  std::string name;
+  uint64_t bytes = 0;
+  const std::vector<std::pair<const char*, std::function<leveldb::Status()>>> calls = {
+      {"sequential", [&] { return wrapper.NewSequentialFile("a", nullptr); }},
+      {"random", [&] { return wrapper.NewRandomAccessFile("a", nullptr); }},
+      {"writable", [&] { return wrapper.NewWritableFile("a", nullptr); }},
+      {"appendable", [&] { return wrapper.NewAppendableFile("a", nullptr); }},
+      {"children", [&] { return wrapper.GetChildren("a", &names); }},
+      {"remove", [&] { return wrapper.RemoveFile("a"); }},
+      {"create", [&] { return wrapper.CreateDir("a"); }},
+      {"remove directory", [&] { return wrapper.RemoveDir("a"); }},
+      {"size", [&] { return wrapper.GetFileSize("a", &bytes); }},
+      {"rename", [&] { return wrapper.RenameFile("a", "b"); }},
+      {"lock", [&] { return wrapper.LockFile("a", nullptr); }},
+      {"unlock", [&] { return wrapper.UnlockFile(nullptr); }},
+      {"test directory", [&] { return wrapper.GetTestDirectory(&name); }},
+      {"logger", [&] { return wrapper.NewLogger("a", nullptr); }}};
+  for (const auto& [expected, call] : calls) {
+    EXPECT_TRUE(call().IsNotFound()) << expected << ": the answer comes back";
+    EXPECT_EQ(target.called.back(), expected);
+  }
+  EXPECT_FALSE(wrapper.FileExists("a"));
+  EXPECT_EQ(target.called.back(), "exists");
+  wrapper.Schedule([](void*) {}, nullptr);
+  EXPECT_EQ(target.called.back(), "schedule");
+  wrapper.StartThread([](void*) {}, nullptr);
+  EXPECT_EQ(target.called.back(), "thread");
+  EXPECT_EQ(wrapper.NowMicros(), 0U);
+  EXPECT_EQ(target.called.back(), "now");
+  wrapper.SleepForMicroseconds(1);
+  EXPECT_EQ(target.called.back(), "sleep");
+  EXPECT_EQ(target.called.size(), calls.size() + 5);
+}
 
 TEST_F(EnvTest, ADerivedEnvIsAcceptedAndNeverAsked) {
   CountingEnv counting(leveldb::Options().env);

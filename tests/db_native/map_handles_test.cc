@@ -112,7 +112,9 @@ TEST_P(DbMapHandles, NamesAndHandlesAreChecked) {
   for (const std::string& bad :
        {std::string(), std::string(256, 'n'), std::string("a\0b", 3), std::string("\xff"),
         std::string("a\xc3"), std::string("\xc0\x80"), std::string("\xed\xa0\x80"),
-        std::string("\xf5\x80\x80\x80"), std::string("\xe0\x80\x80")}) {
+        std::string("\xf5\x80\x80\x80"), std::string("\xe0\x80\x80"), std::string("\xc3("),
+        std::string("\xe2(\xac"), std::string("\xe2\x82("), std::string("\xf0(\x90\x9f"),
+        std::string("\xf0\x9f(\x9f"), std::string("\xf0\x9f\x90(")}) {
     expect_refused(file->OpenColumnFamily(bad, true, &handle), "1 to 255 bytes of UTF-8");
     EXPECT_EQ(handle, nullptr);
   }

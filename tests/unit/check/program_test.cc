@@ -34,6 +34,12 @@ TEST(CheckProgram, ReadsWhatPeopleWrite) {
   EXPECT_EQ(program.objects(), 3U);
 }
 
+TEST(CheckProgram, EachKindOfTransactionReadsAsItIsWritten) {
+  for (const char* text : {"w0 r1", "u r1", "x b2", "d w0 w1", "l w2", "f", "s"}) {
+    EXPECT_EQ(RegisterProgram::parse(text, 3).value().text(), text);
+  }
+}
+
 TEST(CheckProgram, HasStepsOnPieces) {
   const RegisterProgram program = RegisterProgram::parse("R0 -4 W2;w1 B7-9 | R5-5", 10).value();
   EXPECT_EQ(program.text(), "R0-4 W2 ; w1 B7-9 | R5");

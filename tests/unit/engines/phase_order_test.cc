@@ -69,6 +69,27 @@ TEST_P(EnginePhases, AreKnownOfAnUpdateAndOfARead) {
   }
 }
 
+/// Those under the lock are known, too, where an engine takes one without hardware transactions.
+TEST_P(EnginePhases, AreKnownUnderTheLock) {
+  const auto& row = engine_rows_test::row_of(GetParam());
+  const std::vector<PhaseOrder>& orders = checks_of(GetParam()).orders;
+  PhaseOrder locked;
+  locked.stores = {3};
+  locked.options = known_options(*row.description, {{"retries", "0"}});
+  if (locked.options.empty()) {
+    return;
+  }
+  World w(row, power9(3), with_tiny(*row.description, locked.options));
+  run_one(w, locked);
+  const std::vector<Phase> phases = w.order(kSlotOfWorker0);
+  if (std::count(phases.begin(), phases.end(), Phase::lock_wait) != 0) {
+    EXPECT_TRUE(std::any_of(orders.begin(), orders.end(), [](const PhaseOrder& order) {
+      const auto retries = order.options.find("retries");
+      return retries != order.options.end() && retries->second == "0";
+    })) << "checks.toml needs an order with retries = \"0\"";
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Engines, EnginePhases, testing::ValuesIn(engine_rows_test::engine_names()),
                          [](const auto& test) { return test_name(test.param); });
 
