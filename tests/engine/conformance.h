@@ -182,6 +182,33 @@ void exception_leaving_a_nested_body_dooms_the_outer_one(W& w) {
 }
 
 template <class W>
+void commits_and_exceptions_are_counted(W& w) {
+  auto& heap = w.heap();
+  auto* c = cells(heap);
+  const Statistics before = heap.statistics();
+  for (int i = 0; i < 3; ++i) {
+    heap.update([&] { c->cell[0].value = i; }).check();
+  }
+  heap.update([] {}).check();
+  for (const int cell : {0, 1}) {
+    heap.read([&] { EXPECT_EQ(c->cell[cell].value.load(), cell == 0 ? 2 : 0); }).check();
+  }
+  for (const bool stores : {false, true}) {
+    EXPECT_THROW(static_cast<void>(heap.update([&] {
+                   if (stores) {
+                     c->cell[0].value = 7;
+                   }
+                   throw std::logic_error("counted");
+                 })),
+                 std::logic_error);
+  }
+  const Statistics counted = heap.statistics() - before;
+  EXPECT_EQ(counted.update_commits, 4U);
+  EXPECT_EQ(counted.read_commits, 2U);
+  EXPECT_EQ(counted.user_aborts, 2U);
+}
+
+template <class W>
 void stray_stores_are_clear_errors(W& w) {
   auto& heap = w.heap();
   auto* c = cells(heap);
@@ -230,6 +257,7 @@ void fields_of_every_size(W& w) {
   for (size_t i = 0; i < pattern.size(); ++i) {
     pattern[i] = static_cast<uint8_t>(i * 7);
   }
+  const uint64_t stored = w.heap().statistics().bytes_stored;
   w.heap()
       .update([&] {
         s->one = uint8_t{200};
@@ -243,6 +271,7 @@ void fields_of_every_size(W& w) {
         EXPECT_EQ(s->three.load(), (typename S::Three{{7, 8, 9}}));
       })
       .check();
+  EXPECT_EQ(w.heap().statistics().bytes_stored - stored, 1U + 2 + 3 + 4 + 8 + 100);
   w.reopen();
   s = w.heap().template find_root<S>("sizes").value();
   w.heap()

@@ -36,6 +36,7 @@ std::vector<Question<W>> all_questions() {
       {"UpdateInsideReadIsRefused", &update_inside_read_is_refused<W>},
       {"ExceptionLeavingANestedBodyDoomsTheOuterOne",
        &exception_leaving_a_nested_body_dooms_the_outer_one<W>},
+      {"CommitsAndExceptionsAreCounted", &commits_and_exceptions_are_counted<W>},
       {"StrayStoresAreClearErrors", &stray_stores_are_clear_errors<W>},
       {"FieldsOfEverySize", &fields_of_every_size<W>},
       {"RootsKnowTheirType", &roots_know_their_type<W>},
