@@ -64,7 +64,7 @@ TEST(Window, AMissBeginsWhenARegisterIsFree) {
   EXPECT_EQ(window.miss(4, 4, 300, 400, true), 400u) << "at this time both are done";
 }
 
-/// The same without filters and summaries.
+/// A window without filters and summaries.
 class PlainWindow {
  public:
   PlainWindow(size_t instructions, size_t misses) : window_(instructions), limit_(misses) {}
