@@ -78,13 +78,18 @@ void fill(H& heap) {
   }
 }
 
+/// The first byte of the data region.
+std::byte* data_of(H& heap) {
+  std::byte* data = nullptr;
+  heap.read([&] { data = static_cast<const Context*>(SimMachine::context())->data; }).check();
+  return data;
+}
+
 /// Compacts, and parks each free run for a moment, as it is done where pages can be given back.
 void compact(H& heap) {
   heap.compact().status().check();
-  std::byte* data = nullptr;
-  heap.read([&] { data = static_cast<const Context*>(SimMachine::context())->data; }).check();
   Compaction<H::Engine>(
-      data, [&](FunctionRef<void()> body) { heap.update(body).check(); },
+      data_of(heap), [&](FunctionRef<void()> body) { heap.update(body).check(); },
       [&](FunctionRef<void()> body) { heap.read(body).check(); })
       .for_each_free_run([](std::byte*, size_t) {});
 }
@@ -115,12 +120,9 @@ void expect_sound(H& heap) {
 
 /// Whether a compaction's parked run or swept batches are outside of their lists.
 bool has_leftovers(H& heap) {
+  const auto& header = *reinterpret_cast<const DataHeader<H::Engine>*>(data_of(heap));
   bool found = false;
-  heap.read([&] {
-        const auto* const context = static_cast<const Context*>(SimMachine::context());
-        const auto& header = *reinterpret_cast<const DataHeader<H::Engine>*>(context->data);
-        found = header.parked.load() != nullptr || header.swept.load() != nullptr;
-      })
+  heap.read([&] { found = header.parked.load() != nullptr || header.swept.load() != nullptr; })
       .check();
   return found;
 }
