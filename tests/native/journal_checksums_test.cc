@@ -111,8 +111,7 @@ class ChecksumsOfHeap : public testing::TestWithParam<std::string> {
         })
         .check();
   }
-  /// A copy of the file as a crash would leave it. No thread uses the heap meanwhile, and no
-  /// checkpoint is due.
+  /// The content of the file, of which no heap is open.
   std::string bytes() const { return file_bytes(file_.path()); }
 
   NativeTestFile file_{"/dev/shm"};
@@ -156,7 +155,7 @@ TEST_P(ChecksumsOfHeap, AreRightAfterACrash) {
     work(*heap, 1);
     heap->machine().medium().journaled()->journal().checkpoint();
     heap->update([] { static_cast<void>(CheckedHeap::allocate(100)); }).check();
-    crashed = bytes();
+    crashed = file_bytes_at_one_moment(file_.path());
   }
   write_all(file_.path(), crashed);
   native_.read_only = true;

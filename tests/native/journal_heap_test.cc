@@ -267,7 +267,7 @@ TEST_P(JournalHeapTest, ShowsTheJournalToAReaderAndInEachDomain) {
     for (int i = 0; i < 5; ++i) {
       count(*heap, root).check();
     }
-    crashed = file_bytes(file_.path());
+    crashed = file_bytes_at_one_moment(file_.path());
   }
   write_all(file_.path(), crashed);
   native_.read_only = true;
@@ -325,7 +325,7 @@ TEST_P(JournalHeapTest, DamageOfTheJournalIsReportedAndChangesNothing) {
     Counters* const root = counters(*heap);
     count(*heap, root).check();
     count(*heap, root).check();
-    crashed = file_bytes(file_.path());
+    crashed = file_bytes_at_one_moment(file_.path());
   }
   const uint64_t journal =
       inspect_heap_file(file_.path())->superblock.file_offset(ExtentKind::journal);
