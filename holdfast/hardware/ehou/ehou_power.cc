@@ -19,12 +19,16 @@ using Policy = EhouOptions::Policy;
 
 constexpr OptionInfo kPolicy = {"policy", "lazy",
                                 "when committed mappings go to the table: lazy, eager"};
-constexpr OptionInfo kSets = {"sets", "0", "sets of the table's cache; 0: as the machine"};
-constexpr OptionInfo kWays = {"ways", "0", "ways of a set; 0: as the machine"};
-constexpr OptionInfo kLines = {"lines", "0", "lines that an entry maps; 0: as the machine"};
+constexpr OptionInfo kSets = {"sets", "0",
+                              "sets of the table's cache, 0 to 1048576; 0: as the machine"};
+constexpr OptionInfo kWays = {"ways", "0", "ways of a set, 0 to 1024; 0: as the machine"};
+constexpr OptionInfo kLines = {"lines", "0",
+                               "lines that an entry maps, 0 to 512; 0: as the machine"};
 constexpr OptionInfo kSpareBlocks = {
-    "spares", "0", "spare blocks; 0: as many as the cache has mappings, 8192 to 262144"};
-constexpr OptionInfo kFilter = {"filter_bits", "1024", "bits of a thread's Bloom filter"};
+    "spares", "0",
+    "spare blocks, 0 to 16777216; 0: as many as the cache has mappings, 8192 to 262144"};
+constexpr OptionInfo kFilter = {"filter_bits", "1024",
+                                "bits of a thread's Bloom filter, 1 to 1048576"};
 constexpr OptionInfo kPrinted = {"printed", "none",
                                  "a published sentence taken at its word, which loses data: "
                                  "noflush, states, noflow, early, clear, reclaim"};

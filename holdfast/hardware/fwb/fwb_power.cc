@@ -13,11 +13,14 @@ namespace {
 
 // The original's sizes, from a summary: a buffer of 15 or 16 entries, a log of 4 MB, a scan about
 // every 3 million cycles.
-constexpr OptionInfo kBuffer = {"buffer", "16", "records of a core's log buffer"};
-constexpr OptionInfo kLog = {"log", "4194304", "bytes of the log in persistent memory"};
-constexpr OptionInfo kScanCycles = {"scan_cycles", "3000000",
-                                    "cycles from the end of a scan of the caches to the next"};
-constexpr OptionInfo kScanLines = {"scan_lines", "64", "lines that a scan has on their way"};
+constexpr OptionInfo kBuffer = {"buffer", "16", "records of a core's log buffer, 1 to 65536"};
+constexpr OptionInfo kLog = {"log", "4194304",
+                             "bytes of the log in persistent memory, 4 KiB to 1 TiB"};
+constexpr OptionInfo kScanCycles = {
+    "scan_cycles", "3000000",
+    "cycles from the end of a scan of the caches to the next, 1 to 1000000000000"};
+constexpr OptionInfo kScanLines = {"scan_lines", "64",
+                                   "lines that a scan has on their way, 1 to 4096"};
 constexpr OptionInfo kPrinted = {
     "printed", "none",
     "a published sentence taken at its word, which loses data: order, wrap, abort"};

@@ -17,24 +17,31 @@
 namespace holdfast {
 namespace {
 
-constexpr OptionInfo kEwpq = {"ewpq", "512", "entries of the extended write-pending queue"};
-constexpr OptionInfo kSearch = {"search_cycles", "10", "cycles of a search of the eWPQ"};
-constexpr OptionInfo kReset = {"reset_cycles", "10", "cycles to clear all tags at commit"};
+constexpr OptionInfo kEwpq = {"ewpq", "512",
+                              "entries of the extended write-pending queue, 1 to 1048576"};
+constexpr OptionInfo kSearch = {"search_cycles", "10",
+                                "cycles of a search of the eWPQ, 0 to 1000000"};
+constexpr OptionInfo kReset = {"reset_cycles", "10",
+                               "cycles to clear all tags at commit, 0 to 1000000"};
 constexpr OptionInfo kTag = {"tag_percent", "30",
-                             "more latency of a hit of a tagged line, in percent"};
-constexpr OptionInfo kL2 = {"l2_percent", "50", "percent of L2's ways that tagged lines may have"};
-constexpr OptionInfo kLlc = {"llc_percent", "25",
-                             "percent of the last level's ways that tagged lines may have"};
+                             "more latency of a hit of a tagged line, in percent, 0 to 1000"};
+constexpr OptionInfo kL2 = {"l2_percent", "50",
+                            "percent of L2's ways that tagged lines may have, 1 to 100"};
+constexpr OptionInfo kLlc = {
+    "llc_percent", "25", "percent of the last level's ways that tagged lines may have, 1 to 100"};
 constexpr OptionInfo kSmallL1 = {"small_l1", "1",
                                  "1: L1 gives up a sixteenth of its size for tags"};
-constexpr OptionInfo kMigrate = {"migrate", "3000000", "instructions between two migrations"};
-constexpr OptionInfo kCollect = {"collect", "1048576",
-                                 "records of the log from which on its oldest are collected"};
+constexpr OptionInfo kMigrate = {"migrate", "3000000",
+                                 "instructions between two migrations, 1 to 1099511627776"};
+constexpr OptionInfo kCollect = {
+    "collect", "1048576",
+    "records of the log from which on its oldest are collected, 32 to 1048576"};
 constexpr OptionInfo kNumbers = {"numbers", "2097151",
-                                 "numbers of transactions before they are used again"};
+                                 "numbers of transactions before they are used again, 1 to 2097151"};
 constexpr OptionInfo kSpread = {
     "spread", "1",
-    "lines of the array TxLen that consecutive transactions use in turn, a power of two"};
+    "lines of the array TxLen that consecutive transactions use in turn, a power of two, 1 to "
+    "1024"};
 constexpr OptionInfo kAbortTouched = {"abort_touched", "0",
                                       "1: a transaction aborts if another core touches its lines"};
 constexpr OptionInfo kIsolate = {

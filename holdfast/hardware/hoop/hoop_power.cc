@@ -9,14 +9,19 @@
 namespace holdfast {
 namespace {
 
-constexpr OptionInfo kBuffer = {"buffer", "1024", "bytes of one core's OOP buffer"};
-constexpr OptionInfo kTable = {"table", "2097152", "bytes of the table, 16 for each entry"};
-constexpr OptionInfo kRegion = {"region", "134217728", "bytes of the log in persistent memory"};
-constexpr OptionInfo kTableCycles = {"table_cycles", "10", "cycles of a search of the table"};
-constexpr OptionInfo kCollectUs = {"collect_us", "10000",
-                                   "microseconds from the end of a collection to the next"};
+constexpr OptionInfo kBuffer = {"buffer", "1024",
+                                "bytes of one core's OOP buffer, 128 bytes to 1 MiB"};
+constexpr OptionInfo kTable = {"table", "2097152",
+                               "bytes of the table, 16 for each entry, 16 bytes to 1 GiB"};
+constexpr OptionInfo kRegion = {"region", "134217728",
+                                "bytes of the log in persistent memory, 4 KiB to 1 TiB"};
+constexpr OptionInfo kTableCycles = {"table_cycles", "10",
+                                     "cycles of a search of the table, 0 to 1000000"};
+constexpr OptionInfo kCollectUs = {
+    "collect_us", "10000",
+    "microseconds from the end of a collection to the next, 1 to 1000000000"};
 constexpr OptionInfo kCollectLines = {"collect_lines", "64",
-                                      "lines that a collection has on their way"};
+                                      "lines that a collection has on their way, 1 to 4096"};
 constexpr OptionInfo kCollectBlocks = {"collect_blocks", "1",
                                        "0: stores and commits do not wait for a collection"};
 constexpr OptionInfo kOverflow = {

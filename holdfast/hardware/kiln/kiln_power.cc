@@ -16,17 +16,20 @@ namespace {
 using Printed = KilnOptions::Printed;
 
 // Hercules (ACM TECS 2023), table 2: STT-RAM LLC, 64 MB (16 MB without Kiln), 40/50 cycles.
-constexpr OptionInfo kBytes = {"bytes", "0",
-                               "size of the last level; 0: four times that of the machine"};
-constexpr OptionInfo kRead = {"read_cycles", "40", "cycles to read a line of the last level"};
-constexpr OptionInfo kWrite = {"write_cycles", "50", "cycles to write one"};
+constexpr OptionInfo kBytes = {
+    "bytes", "0", "size of the last level, 0 to 4 GiB; 0: four times that of the machine"};
+constexpr OptionInfo kRead = {"read_cycles", "40",
+                              "cycles to read a line of the last level, 0 to 1000000"};
+constexpr OptionInfo kWrite = {"write_cycles", "50", "cycles to write one, 0 to 1000000"};
 constexpr OptionInfo kBanks = {"banks", "8",
-                               "banks of the last level, which write at the same time"};
-constexpr OptionInfo kQueue = {"queue", "64", "entries of a thread's request queue; 0: no limit"};
-constexpr OptionInfo kReserve = {"reserve_percent", "12",
-                                 "percent of them that are left for lines on their way to the log"};
+                               "banks of the last level, which write at the same time, 1 to 1024"};
+constexpr OptionInfo kQueue = {"queue", "64",
+                               "entries of a thread's request queue, 0 to 65536; 0: no limit"};
+constexpr OptionInfo kReserve = {
+    "reserve_percent", "12",
+    "percent of them that are left for lines on their way to the log, 0 to 99"};
 constexpr OptionInfo kSearch = {"search_cycles", "10",
-                                "cycles to search the addresses of lines in the log"};
+                                "cycles to search the addresses of lines in the log, 0 to 1000000"};
 constexpr OptionInfo kPrinted = {
     "printed", "none",
     "a published sentence taken at its word, which loses data: states, overwrite, home"};

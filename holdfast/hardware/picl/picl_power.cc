@@ -22,12 +22,14 @@ constexpr uint64_t kMostGap = 12;  ///< four bits tell so many epochs apart, and
 
 // The defaults are those of PiCL (MICRO 2018).
 constexpr OptionInfo kEpoch = {"epoch_instructions", "30000000",
-                               "instructions of all threads in an epoch"};
-constexpr OptionInfo kGap = {"gap", "3", "epochs from the end of one to the scan that persists it"};
-constexpr OptionInfo kEntries = {"entries", "32", "lines that an undo buffer holds"};
+                               "instructions of all threads in an epoch, 1 to 1099511627776"};
+constexpr OptionInfo kGap = {"gap", "3",
+                             "epochs from the end of one to the scan that persists it, 1 to 12"};
+constexpr OptionInfo kEntries = {"entries", "32", "lines that an undo buffer holds, 1 to 1024"};
 constexpr OptionInfo kBuffers = {"buffers", "2",
-                                 "2: a second buffer takes lines while one is written"};
-constexpr OptionInfo kFilter = {"filter_bits", "4096", "bits of the filter of a buffer's lines"};
+                                 "1 to 2; 2: a second buffer takes lines while one is written"};
+constexpr OptionInfo kFilter = {"filter_bits", "4096",
+                                "bits of the filter of a buffer's lines, 1 to 1048576"};
 constexpr OptionInfo kPrinted = {
     "printed", "none",
     "a published sentence taken at its word, which loses data: anywhere, burst, tags"};

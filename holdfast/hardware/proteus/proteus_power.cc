@@ -15,9 +15,10 @@ namespace holdfast {
 namespace {
 
 // The original's sizes, from a summary: LogQ 16, LLT 64.
-constexpr OptionInfo kLogQ = {"logq", "16", "entries of a core's log queue"};
-constexpr OptionInfo kLlt = {"llt", "64", "blocks of a thread's log look-up table"};
-constexpr OptionInfo kArea = {"area", "16777216", "bytes of a thread's log in persistent memory"};
+constexpr OptionInfo kLogQ = {"logq", "16", "entries of a core's log queue, 1 to 65536"};
+constexpr OptionInfo kLlt = {"llt", "64", "blocks of a thread's log look-up table, 1 to 65536"};
+constexpr OptionInfo kArea = {"area", "16777216",
+                              "bytes of a thread's log in persistent memory, 4 KiB to 1 TiB"};
 constexpr OptionInfo kPrinted = {
     "printed", "none",
     "a published sentence taken at its word, which loses data: drop, commit, abort"};

@@ -13,18 +13,21 @@ constexpr OptionInfo kEntries = {
     "entries", "lines",
     "'lines': an entry of the log has all bytes of a line; 'words': those of a word that was "
     "stored"};
-constexpr OptionInfo kBuffer = {"buffer", "1024", "bytes of one core's log buffer"};
-constexpr OptionInfo kRegion = {"region", "134217728", "bytes of the log in persistent memory"};
-constexpr OptionInfo kDram = {"dram", "67108864", "bytes of the DRAM cache"};
-constexpr OptionInfo kWays = {"ways", "16", "lines of a set of the DRAM cache"};
+constexpr OptionInfo kBuffer = {"buffer", "1024",
+                                "bytes of one core's log buffer, 128 bytes to 1 MiB"};
+constexpr OptionInfo kRegion = {"region", "134217728",
+                                "bytes of the log in persistent memory, 4 KiB to 1 TiB"};
+constexpr OptionInfo kDram = {"dram", "67108864", "bytes of the DRAM cache, 64 bytes to 1 TiB"};
+constexpr OptionInfo kWays = {"ways", "16", "lines of a set of the DRAM cache, 1 to 1024"};
 constexpr OptionInfo kDramCycles = {
-    "dram_cycles", "100", "cycles of an access to the DRAM cache, on a machine without DRAM"};
+    "dram_cycles", "100",
+    "cycles of an access to the DRAM cache, on a machine without DRAM, 1 to 1000000"};
 constexpr OptionInfo kPredict = {"predict", "0",
                                  "1: a miss asks the DRAM cache only for lines that are there"};
 constexpr OptionInfo kFlush = {
     "flush", "eager",
     "'eager': committed lines go home at once; 'lazy': when the log gets short or a set is full"};
-constexpr OptionInfo kFlushLines = {"flush_lines", "8", "lines on their way home"};
+constexpr OptionInfo kFlushLines = {"flush_lines", "8", "lines on their way home, 1 to 4096"};
 constexpr OptionInfo kOverflow = {
     "overflow", "1",
     "0: a transaction that fills a set of the DRAM cache, or the log, is aborted; commits then "

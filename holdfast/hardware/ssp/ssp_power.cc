@@ -11,12 +11,12 @@
 namespace holdfast {
 namespace {
 
-constexpr OptionInfo kFrames = {"frames", "16384", "second frames, of 4 KB each"};
-constexpr OptionInfo kJournal = {"journal", "1048576", "bytes of the journal"};
-constexpr OptionInfo kCacheCycles = {"cache_cycles", "10",
-                                     "cycles to fetch a page's bits after a miss of the TLBs"};
+constexpr OptionInfo kFrames = {"frames", "16384", "second frames, of 4 KB each, 1 to 16777216"};
+constexpr OptionInfo kJournal = {"journal", "1048576", "bytes of the journal, 1 KiB to 4 GiB"};
+constexpr OptionInfo kCacheCycles = {
+    "cache_cycles", "10", "cycles to fetch a page's bits after a miss of the TLBs, 0 to 1000000"};
 constexpr OptionInfo kTlb = {
-    "tlb", "0", "pages of a core's TLB; 0: as the machine's, or EHOU's if it has none"};
+    "tlb", "0", "pages of a core's TLB, 0 to 1024; 0: as the machine's, or EHOU's if it has none"};
 constexpr OptionInfo kPrinted = {
     "printed", "nothing",
     "'together', 'pages' or 'release': what the text says, read by the letter, which loses data"};

@@ -16,10 +16,10 @@ namespace holdfast {
 namespace {
 
 // Hercules (ACM TECS 2023), table 2: side-path TC, 4 KB, FIFO, 40/50 cycles read/write.
-constexpr OptionInfo kBytes = {"bytes", "4096", "size of one core's TC"};
+constexpr OptionInfo kBytes = {"bytes", "4096", "size of one core's TC, 64 bytes to 1 GiB"};
 constexpr OptionInfo kRead = {"read_cycles", "40",
-                              "cycles to read an entry; also to probe all TCs"};
-constexpr OptionInfo kWrite = {"write_cycles", "50", "cycles to write an entry"};
+                              "cycles to read an entry, 0 to 1000000; also to probe all TCs"};
+constexpr OptionInfo kWrite = {"write_cycles", "50", "cycles to write an entry, 0 to 1000000"};
 constexpr OptionInfo kProbe = {"probe_first", "1",
                                "0: a miss asks PM and the TCs at the same time"};
 constexpr OptionInfo kOptions[] = {kBytes, kRead, kWrite, kProbe};

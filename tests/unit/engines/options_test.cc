@@ -5,42 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <optional>
-#include <regex>
 #include <string>
 
 #include "tests/unit/engines/engine_rows.h"
+#include "tests/unit/option_ranges.h"
 
 namespace holdfast::options_test {
 namespace {
 
 constexpr int kThreads = 8;
-
-struct Range {
-  uint64_t low;
-  uint64_t high;
-};
-
-uint64_t value_of(const std::string& digits, const std::string& unit) {
-  const int shift = unit == "KiB" ? 10 : unit == "MiB" ? 20 : unit == "GiB" ? 30 : 0;
-  return std::stoull(digits) << shift;
-}
-
-/// The range that an option's description names: "16 to 64", "512 bytes to 1 GiB", or the values
-/// "1: ...; 0: ...". Nothing if it names none.
-std::optional<Range> range_of(const OptionInfo& option) {
-  const std::string text = option.help;
-  std::smatch match;
-  static const std::regex range(
-      R"((\d+)(?: (bytes|KiB|MiB|GiB))? to (\d+)(?: (bytes|KiB|MiB|GiB))?)");
-  if (std::regex_search(text, match, range)) {
-    return Range{value_of(match[1], match[2]), value_of(match[3], match[4])};
-  }
-  static const std::regex flag(R"(\b([01]): .*; ([01]): )");
-  if (std::regex_search(text, match, flag)) {
-    return Range{0, 1};
-  }
-  return {};
-}
 
 class EngineOptions : public testing::TestWithParam<std::string> {
  protected:
@@ -52,19 +25,11 @@ class EngineOptions : public testing::TestWithParam<std::string> {
 
 TEST_P(EngineOptions, HaveTheBoundsThatTheirDescriptionsName) {
   for (const OptionInfo& option : engine().option_list()) {
-    const std::optional<Range> range = range_of(option);
-    if (!range) {
-      continue;
+    const std::optional<OptionRange> range = range_of(option);
+    if (range) {
+      expect_bounds(option, *range,
+                    [&](const std::string& value) { return parsed(option, value); });
     }
-    SCOPED_TRACE(std::string(option.name) + ", " + option.help);
-    for (const uint64_t value : {range->low, range->high}) {
-      const Status status = parsed(option, std::to_string(value));
-      EXPECT_TRUE(status.ok()) << status.message();
-    }
-    if (range->low > 0) {
-      EXPECT_EQ(parsed(option, std::to_string(range->low - 1)).code(), Code::invalid_argument);
-    }
-    EXPECT_EQ(parsed(option, std::to_string(range->high + 1)).code(), Code::invalid_argument);
   }
 }
 
