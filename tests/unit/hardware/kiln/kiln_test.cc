@@ -227,6 +227,24 @@ TEST(Kiln, ALineOfTheLogComesBackUncommitted) {
   EXPECT_EQ(written(m, Cause::migration), 0u);
 }
 
+TEST(Kiln, ALineOfTheLogThatCameBackDoesNotMigrate) {
+  DesignMachine m(on(tiny(), kNoQueue));
+  m.run([&] {
+    m->tx_start();
+    for (size_t line = 0; line < 40; ++line) {
+      m.set(line, 1);
+    }
+    m->fence();
+    for (size_t line = 0; line < 40; ++line) {
+      EXPECT_EQ(m.get(line), 1u);
+    }
+    m->tx_commit();
+    m->fence();
+    EXPECT_GE(m.count("reloaded"), 16u);
+    EXPECT_EQ(m.count("migrated"), m.count("overflowed") - m.count("reloaded"));
+  });
+}
+
 TEST(Kiln, AFullQueueSendsItsOldestLineToTheLog) {
   DesignMachine m(on(roomy(), {{"queue", "4"}}));
   m.run([&] {
