@@ -153,6 +153,10 @@ std::variant<Subject::Words, Fault> CrashExplorer::Search::open(SimMachine& mach
     if (!heap) {
       return Fault{"recovery refused", heap.status().to_string()};
     }
+    const RecoveryReport& report = (*heap)->recovery();
+    if (!report.needed && report.transactions != 0) {
+      return Fault{"recovery misreported", "it recovered transactions without need"};
+    }
     Status attached = new_heap ? subject_.set_up(**heap) : Status();
     attached = attached.ok() ? subject_.attach(**heap) : attached;
     auto words = attached.ok() ? subject_.observe(**heap) : Result<Subject::Words>(attached);
