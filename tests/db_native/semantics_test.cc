@@ -189,23 +189,47 @@ TEST_P(DbSemantics, TransactionsRollBack) {
   expect_tidy(file);
 }
 
-TEST_P(DbSemantics, AFullHeapFailsAndLosesNothing) {
-  file.options.max_bytes = 8 << 20;
-  Model written;
+/// Puts values of these sizes in turn until the heap is full. Returns the failure.
+Status fill(DbFile& file, const std::string& prefix, const std::vector<size_t>& sizes,
+            Model& written) {
   Status status;
-  for (int i = 0; status.ok() && i < 10000; ++i) {
-    const std::string key = "key" + std::to_string(i);
-    const std::string value(i % 10 == 0 ? 150000 : 3000, static_cast<char>('a' + i % 26));
+  for (size_t i = 0; status.ok() && i < 10000; ++i) {
+    const std::string key = prefix + std::to_string(i);
+    const std::string value(sizes[i % sizes.size()], static_cast<char>('a' + i % 26));
     status = file->Put({}, key, value);
     if (status.ok()) {
       written[key] = value;
     }
   }
+  return status;
+}
+
+TEST_P(DbSemantics, AFullHeapFailsAndLosesNothing) {
+  file.options.max_bytes = 8 << 20;
+  Model written;
+  const Status status = fill(file, "key", {150000, 3000, 6000, 3000, 3000, 3000, 3000}, written);
   EXPECT_TRUE(status.IsIOError()) << status.ToString();
   EXPECT_NE(status.message().find("larger max_bytes"), std::string::npos) << status.message();
   EXPECT_GT(written.size(), 100u);
   EXPECT_EQ(contents(*file), written);
   file.close();
+  EXPECT_EQ(contents(*file), written);
+  expect_tidy(file);
+}
+
+// It begins with a block that was freed, so it must not take what that holds for a piece.
+TEST_P(DbSemantics, ALongValueWithoutRoomForItsFirstPieceLeavesNothing) {
+  file.options.max_bytes = 8 << 20;
+  Model written;
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(file->Put({}, "freed" + std::to_string(i), std::string(6000, 'f')).ok());
+  }
+  EXPECT_TRUE(fill(file, "key", {3000}, written).IsIOError());
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(file->Delete({}, "freed" + std::to_string(i)).ok());
+  }
+  EXPECT_TRUE(fill(file, "more", {3000}, written).IsIOError());
+  EXPECT_TRUE(file->Put({}, "long", std::string(300000, 'l')).IsIOError());
   EXPECT_EQ(contents(*file), written);
   expect_tidy(file);
 }
