@@ -61,7 +61,7 @@ EXCUSED = [
     Excused("holdfast/bindings/db", "an argument: a named map", ("map",)),
     Excused("python/holdfast/cli/db/service.py", "a field: a named map", ("map",)),
     Excused("tests/python/test_database_maps.py", "a field: a named map", ("map",)),
-    Excused("tests/db/c_interface.c", "an engine that a file does not have", ("quadra",)),
+    Excused("tests/db_native/c_interface.c", "an engine that a file does not have", ("quadra",)),
     Excused("python/holdfast/cli/db/bench.py", "the default engine", ("romulus-log",)),
     Excused("python/holdfast/cli/demo.py", "the demo's default engine", ("fur-opa",)),
     # Engines that are built from another engine, or judged beside one.
@@ -128,7 +128,7 @@ EXCUSED = [
     Excused("tests/unit/workloads", "tests of workloads", ("hash-map", "rb-tree", "btree-zipf")),
     Excused("tests/unit/workloads", "tests of workloads", ("rbtree-zipf", "tpcc-neworder")),
     Excused("tests/unit/workloads", "tests of workloads", ("sdg", "tatp", "ycsb")),
-    Excused("tests/db/c_interface.c", "C knows no registry", ("undo",)),
+    Excused("tests/db_native/c_interface.c", "C knows no registry", ("undo",)),
     Excused("tools/compare_designs.py", "the run that compares designs", ("array-swap", "hw")),
     Excused("tools/mutation/plan.toml", "folders of engines with what is built to judge them"),
     # Tests of the command line and of Python, whose examples are calls that a user makes.
