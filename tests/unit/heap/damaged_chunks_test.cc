@@ -45,9 +45,7 @@ INSTANTIATE_TEST_SUITE_P(
                                       [](const Description& d) { return d.layout; })),
     [](const auto& instance) { return test_name(instance.param); });
 
-/// A closed heap with shared chunks, large blocks and free runs.
-SimImage made(const std::string& engine) {
-  SimMachine machine({.threads = 2});
+CreateOptions options_of(const std::string& engine) {
   CreateOptions create;
   create.engine = engine;
   create.bytes = 256 << 10;
@@ -55,7 +53,13 @@ SimImage made(const std::string& engine) {
   create.chunk_bytes = kChunkBytes;
   create.options =
       known_options(*EngineFactory<H::Engine>::describe(engine).value(), {{"log_bytes", "16384"}});
-  auto heap = H::create(machine, create).value();
+  return create;
+}
+
+/// A closed heap with shared chunks, large blocks and free runs.
+SimImage made(const std::string& engine) {
+  SimMachine machine({.threads = 2});
+  auto heap = H::create(machine, options_of(engine)).value();
   Box* const root = heap->root<Box>("boxes").value();
   std::vector<void*> large(6);
   std::vector<Box*> boxes(100);
@@ -81,6 +85,11 @@ SimImage made(const std::string& engine) {
   machine.run_threads(1, [&](int) { heap->compact().status().check(); });
   heap->close().check();
   return machine.earliest_image();
+}
+
+Superblock superblock_of(const SimImage& image) {
+  bool healed = false;
+  return choose(std::span(image).first(kHeaderBytes), "image", &healed).value();
 }
 
 /// Opens the heap and uses all of the allocator. Returns the number of calls that were refused.
@@ -109,9 +118,7 @@ int use(const SimImage& image) {
 TEST_P(DamagedChunks, EndInErrors) {
   const SimImage good = made(GetParam());
   ASSERT_EQ(use(good), 0);
-  bool healed = false;
-  const Superblock superblock =
-      choose(std::span(good).first(kHeaderBytes), "image", &healed).value();
+  const Superblock superblock = superblock_of(good);
   const uint64_t begin = superblock.file_offset(ExtentKind::data);
   std::vector<uint64_t> words;  // of each chunk's header and of the heap's, those that are used
   for (uint64_t chunk = 0; chunk < superblock.data_bytes(); chunk += kChunkBytes) {
@@ -137,6 +144,56 @@ TEST_P(DamagedChunks, EndInErrors) {
   EXPECT_GT(refused, 20);
   std::printf("%s: %zu words, %d of %zu damages refused\n", GetParam().c_str(), words.size(),
               refused, 4 * words.size());
+}
+
+uint64_t word_at(const void* at) {
+  uint64_t word = 0;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+// Behind the last chunk in use everything is zero, so a block there looks free.
+TEST_P(DamagedChunks, AFreeListThatLeadsToTheFirstUnusedChunkIsRefused) {
+  SimImage image;
+  {
+    SimMachine machine({.threads = 2});
+    auto heap = H::create(machine, options_of(GetParam())).value();
+    Box* boxes[2] = {};
+    heap->update([&] { boxes[0] = H::make<Box>(); }).check();
+    heap->update([&] { boxes[1] = H::make<Box>(); }).check();
+    heap->update([&] {
+          H::destroy(boxes[0]);
+          H::destroy(boxes[1]);
+        })
+        .check();
+    heap->close().check();
+    image = machine.earliest_image();
+  }
+  const Superblock superblock = superblock_of(image);
+  auto* const header =
+      reinterpret_cast<DataHeader<H::Engine>*>(&image[superblock.file_offset(ExtentKind::data)]);
+  const ChunkShape shape{word_at(&header->mark), kChunkBytes};
+  const uint64_t top = word_at(&header->top);
+  ASSERT_LT(top, word_at(&header->limit));
+  const uint64_t unused = superblock.base + top * kChunkBytes + shape.shared_header_bytes();
+  int lists = 0;
+  for (uint64_t arena = 0; arena < word_at(&header->arena_count); ++arena) {
+    const auto& list = header->arenas()[arena].classes[shape.class_of(sizeof(Box))];
+    if (const uint64_t first = word_at(&list.active); first != 0) {  // the first block's link
+      std::memcpy(reinterpret_cast<std::byte*>(header) + (first - superblock.base), &unused,
+                  sizeof unused);
+      ++lists;
+    }
+  }
+  ASSERT_EQ(lists, 1);
+  SimMachine machine({.threads = 2}, image);
+  auto heap = H::open(machine).value();
+  const auto allocate = [&] {
+    return heap->update([] { static_cast<void>(H::allocate(sizeof(Box))); });
+  };
+  EXPECT_TRUE(allocate().ok());
+  EXPECT_EQ(allocate().code(), Code::corrupt);
+  machine.switch_off();
 }
 
 }  // namespace
