@@ -125,7 +125,7 @@ struct Description {
 
 /// Addresses at which the heap has mapped its regions. Offsets are common to all: byte i of data,
 /// home and twin belong together. Each region reserves `capacity` bytes of address space, of which
-/// the first `bytes` exist.
+/// the first `bytes` exist. An engine has the sizes as they were when the heap opened.
 struct Regions {
   std::byte* data = nullptr;  ///< the application's view, at the base address
   std::byte* home =
@@ -207,7 +207,7 @@ struct Statistics {
 /// Work that recovery did, for people to read.
 struct RecoveryReport {
   bool needed = false;
-  uint64_t transactions = 0;  ///< replayed or rolled back
+  uint64_t transactions = 0;  ///< replayed or rolled back; 0 if it was not needed
   uint64_t bytes = 0;         ///< copied
   std::string text;
 };
@@ -257,8 +257,9 @@ Status foreign_area();
 ///   recover(report)      runs at every open before any transaction, also after a clean close. It
 ///                        checks everything it needs before it stores anything. Damage returns
 ///                        Code::corrupt and changes nothing.
-///   grown(bytes)         data (home, twin) now has `bytes`, zero-filled. Transactions may be
-///                        running; none of them touches the new bytes yet.
+///   grown(bytes)         optional, for engines that need the size of the data after recovery: data
+///                        (home, twin) now has `bytes`, zero-filled. Transactions may be running;
+///                        none of them touches the new bytes yet.
 ///   lend(loan)           optional, for engines that throw LoanNeeded. The heap calls it inside an
 ///                        update transaction. The engine may use the loan for the calling thread's
 ///                        transactions, until lend() replaces it. It keeps the log in the home, or
@@ -294,7 +295,6 @@ concept Engine = requires(E& e, uint64_t* p, const uint64_t* cp, void* v, const 
   { E::kDescription } -> std::convertible_to<const Description&>;
   { e.format() } -> std::same_as<Status>;
   { e.recover(report) } -> std::same_as<Status>;
-  { e.grown(n) } -> std::same_as<void>;
   { e.close() } -> std::same_as<Status>;
   e.update(body);
   e.read(body);

@@ -83,7 +83,9 @@ Status Heap<E>::grow_alone(size_t bytes, size_t wanted) {
   machine_.reach(Probe{"heap.grows"});
   Status status = file_.grow(bytes, wanted);
   if (status.ok()) {
-    engine_->grown(regions().bytes);
+    if constexpr (requires { engine_->grown(regions().bytes); }) {
+      engine_->grown(regions().bytes);
+    }
     auto announce = [&] { header()->limit = regions().bytes / header()->chunk_bytes; };
     update_metadata(*engine_, announce);
   }

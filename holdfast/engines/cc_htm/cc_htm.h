@@ -102,8 +102,7 @@ class CcHtm : public cc_htm::CcAccess<M> {
     return {};
   }
   Status recover(RecoveryReport& report);
-  void grown(size_t /*bytes*/) {}
-  Status close();
+  Status close() { return settle(); }
   Status settle();
 
   void update(FunctionRef<void()> body, Commit commit = Commit::unsaid);

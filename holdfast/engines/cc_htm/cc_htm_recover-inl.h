@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recovery, close and the barriers; included by cc_htm.h.
+// Recovery and the barriers; included by cc_htm.h.
 #pragma once
 
 namespace holdfast {
@@ -43,12 +43,6 @@ Status CcHtm<M>::settle() {
     return failure.status();
   }
   return {};
-}
-
-template <class M>
-Status CcHtm<M>::close() {
-  background_.stop();
-  return settle();
 }
 
 template <class M>

@@ -106,7 +106,6 @@ class Crafty : public CraftyAccess<M> {
 
   Status format();
   Status recover(RecoveryReport& report);
-  void grown(size_t bytes) { regions_.bytes = bytes; }
   Status close();
 
   void update(FunctionRef<void()> body);

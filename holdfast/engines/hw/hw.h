@@ -119,10 +119,6 @@ class Hardware {
     Status present = design_present();
     return present.ok() ? fallback_.recover(report) : present;
   }
-  void grown(size_t bytes) {
-    regions_.bytes = bytes;
-    fallback_.grown(bytes);
-  }
   Status close() { return {}; }
 
   void have_partitions(int count) { isolation_.have_partitions(count); }

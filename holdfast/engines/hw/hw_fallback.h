@@ -42,11 +42,6 @@ class HwFallback {
     }
   }
   Status recover(RecoveryReport& report) { return log_ ? log_->recover(report) : Status(); }
-  void grown(size_t bytes) {
-    if (log_) {
-      log_->grown(bytes);
-    }
-  }
 
   void begin() {
     lock_->acquire(true);

@@ -68,7 +68,6 @@ class Mnemosyne : public LsaEngine<M, Mnemosyne<M>> {
 
   Status format();
   Status recover(RecoveryReport& report);
-  void grown(size_t bytes) { regions_.bytes = bytes; }
   Status close() {
     with_log([](auto& log) { log.finish(); });
     return {};

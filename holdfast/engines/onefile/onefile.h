@@ -78,7 +78,6 @@ class OneFile : public SoftwareEngine<M, OneFile<M>, onefile::Thread<M>, FreeFor
   }
 
   Status format();
-  void grown(size_t bytes) { regions_.bytes = bytes; }
   Status recover(RecoveryReport& report);
   Status settle();
   Status close() { return settle(); }

@@ -75,7 +75,6 @@ class Pisces : public SoftwareAccess<M, PiscesThread<M>> {
 
   Status format();
   Status recover(RecoveryReport& report);
-  void grown(size_t bytes) { regions_.bytes = bytes; }
   Status close() { return {}; }  // between transactions all logs are empty
 
   void update(FunctionRef<void()> body);

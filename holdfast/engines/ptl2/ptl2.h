@@ -136,7 +136,6 @@ class Ptl2 : public Tl2Engine<M, Ptl2<M>> {
     return {};
   }
 
-  void grown(size_t /*bytes*/) {}
   Status close() { return {}; }
 
  private:

@@ -30,7 +30,6 @@ class LargeBatch {
  public:
   LargeBatch(M& machine, const Regions& regions) : machine_(machine), regions_(regions) {}
 
-  void grown(size_t bytes) { regions_.bytes = bytes; }
 
   /// Bytes that the log of these stores takes.
   static uint64_t log_bytes(const StoreLog<M>& stores) {

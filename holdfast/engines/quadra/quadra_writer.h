@@ -48,10 +48,6 @@ class Writer {
 
   Status format() { return table_.format(); }
   Status recover(RecoveryReport& report);
-  void grown(size_t bytes) {
-    table_.grown(bytes);
-    large_.grown(bytes);
-  }
   /// Called by a body. The body's own batch does not use the loan, because it is small.
   void lend(const Loan& loan) { loan_ = loan; }
   /// Brings all words home, so that all records are unused. Called between batches.

@@ -61,7 +61,6 @@ class Writer {
   }
 
   /// Does nothing: new bytes are zero in both copies, and `used` grows with the stores.
-  void grown(size_t /*bytes*/) {}
 
   /// Call before a store to p. May throw MediumFailure; may throw bad_alloc, changing nothing.
   template <class T>

@@ -55,7 +55,6 @@ class StreamLog {
     machine_.psync(Site{"swl.format.sync"});
   }
 
-  void grown(size_t bytes) { regions_.bytes = bytes; }
 
   /// Saves the n bytes at p, a number of whole units, durably. Throws Error(out_of_space), changing
   /// nothing, if they do not fit.

@@ -70,7 +70,6 @@ class Trinity : public LsaEngine<M, Trinity<M>> {
         emptying_(machine) {}
 
   Status format() { return table_.format(); }
-  void grown(size_t bytes) { table_.grown(bytes); }
   Status recover(RecoveryReport& report);
   Status close() {
     empty_table(0, 0);

@@ -34,7 +34,7 @@ struct Range {
 ///       enter(slot)              before a read; returns whether the reader shares the lock
 ///       leave(slot, shared)      after a read; `shared` is the result of enter()
 ///   Log<M>(machine, regions, options)
-///       as UndoLog: format(), grown(), append(), finish(), roll_back(), recover()
+///       as UndoLog: format(), append(), finish(), roll_back(), recover()
 ///   Ranges<M>(machine, regions, options)
 ///       the bytes that the running transaction has saved and stored; for one thread
 ///       clear()                  a transaction begins
@@ -73,10 +73,6 @@ class UndoEngine {
   }
 
   Status recover(RecoveryReport& report) { return log_.recover(report); }
-  void grown(size_t bytes) {
-    regions_.bytes = bytes;
-    log_.grown(bytes);
-  }
   Status close() { return {}; }
 
   void update(FunctionRef<void()> body) {

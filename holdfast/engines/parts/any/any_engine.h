@@ -81,7 +81,11 @@ class EngineHandleOf final : public EngineHandle<typename E::Machine> {
 
   Status format() override { return engine_.format(); }
   Status recover(RecoveryReport& report) override { return engine_.recover(report); }
-  void grown(size_t bytes) override { engine_.grown(bytes); }
+  void grown([[maybe_unused]] size_t bytes) override {
+    if constexpr (requires { engine_.grown(bytes); }) {
+      engine_.grown(bytes);
+    }
+  }
   void lend([[maybe_unused]] const Loan& loan) override {
     if constexpr (requires { engine_.lend(loan); }) {
       engine_.lend(loan);

@@ -49,7 +49,6 @@ class CombinedEngine {
   CombinedEngine(const CombinedEngine&) = delete;
   CombinedEngine& operator=(const CombinedEngine&) = delete;
 
-  void grown(size_t bytes) { writer_.grown(bytes); }
 
   void update(FunctionRef<void()> body, Commit commit = Commit::unsaid) {
     const TransactionScope<M> scope(TransactionKind::update);

@@ -28,7 +28,6 @@ class LoggedLsaEngine : public LsaEngine<M, Derived> {
   using typename Base::Thread;
 
   Status format() { return logs_.format(); }
-  void grown(size_t bytes) { logs_.grown(bytes); }
 
   Status recover(RecoveryReport& report) {
     if (Status status = logs_.recover(report); !status.ok()) {

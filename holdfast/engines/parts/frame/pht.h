@@ -88,7 +88,11 @@ class Pht
   {
     return durability_.replay(options);
   }
-  void grown(size_t bytes) { durability_.grown(bytes); }
+  void grown(size_t bytes) {
+    if constexpr (requires { durability_.grown(bytes); }) {
+      durability_.grown(bytes);
+    }
+  }
 
   void update(FunctionRef<void()> body);
   void read(FunctionRef<void()> body);

@@ -66,7 +66,6 @@ class RecordTable {
   }
 
   Status format();
-  void grown(size_t bytes) { regions_.bytes = bytes; }
 
   // ---- In a commit.
 

@@ -75,7 +75,6 @@ class StampedLogs {
 
   Status format();
   Status recover(RecoveryReport& report);
-  void grown(size_t bytes) { regions_.bytes = bytes; }
 
   // ---- For the owner of a log, in a commit.
 

@@ -45,7 +45,6 @@ class UndoLog {
     write_state(Site{"undo.format"});
   }
 
-  void grown(size_t bytes) { regions_.bytes = bytes; }
 
   /// Throws Error(out_of_space) unless `count` more records of n bytes fit.
   void need_room(size_t count, size_t n) const {

@@ -357,7 +357,10 @@ TYPED_TEST_P(HtmEngine, ALogOfStoresOverEachOtherComesToTheLastValues) {
 TYPED_TEST_P(HtmEngine, TheHeapMayGrowWhileItIsInUse) {
   auto& heap = this->start();
   heap.write(1, 1);
-  heap.engine().grown(heap.regions().bytes + kPageBytes);
+  const size_t bytes = heap.regions().bytes + kPageBytes;
+  if constexpr (requires { heap.engine().grown(bytes); }) {
+    heap.engine().grown(bytes);
+  }
   heap.write(1, 2);
   heap.engine().close().check();
   EXPECT_EQ(heap.read(1), 2u);
