@@ -260,6 +260,24 @@ TEST(Hoop, Rule7ACollectionBeginsSomeTimeAfterTheLast) {
   });
 }
 
+TEST(Hoop, Rule7StoresWaitForACollectionThatBlocks) {
+  for (const bool blocks : {false, true}) {
+    DesignMachine m(on(roomy(), {{"collect_us", "10"}, {"collect_blocks", blocks ? "1" : "0"}}));
+    m.run([&] {
+      m.transaction(0, 40, 1);
+      m->fence();
+      m->work(11'000);
+      m.get(50);  // the collection begins
+      m->tx_start();
+      m.set(51, 1);
+      m->fence();
+      EXPECT_EQ(m->design_counters().store_waits > 0, blocks);
+      EXPECT_EQ(m.count("collections"), blocks ? 1u : 0u) << "that have ended";
+      m->tx_commit();
+    });
+  }
+}
+
 TEST(Hoop, Rule7AfterACollectionAMissReadsHomeOnly) {
   DesignMachine m(on(with_queues(tiny()), {{"collect_us", "1"}}));
   const Miss miss = miss_after(m, [&] { m.transaction(0, 1, 1); });
