@@ -36,8 +36,8 @@ constexpr OptionInfo kMigrate = {"migrate", "3000000",
 constexpr OptionInfo kCollect = {
     "collect", "1048576",
     "records of the log from which on its oldest are collected, 32 to 1048576"};
-constexpr OptionInfo kNumbers = {"numbers", "2097151",
-                                 "numbers of transactions before they are used again, 1 to 2097151"};
+constexpr OptionInfo kNumbers = {
+    "numbers", "2097151", "numbers of transactions before they are used again, 1 to 2097151"};
 constexpr OptionInfo kSpread = {
     "spread", "1",
     "lines of the array TxLen that consecutive transactions use in turn, a power of two, 1 to "
