@@ -16,8 +16,7 @@ using engine_rows_test::row_of;
 using engine_rows_test::RowHeap;
 
 SimOptions machine_like(const std::string& name) {
-  const std::string path =
-      std::string(HOLDFAST_SOURCE_DIR) + "/experiments/machines/" + name + ".toml";
+  const std::string path = HOLDFAST_SOURCE_DIR "/experiments/machines/" + name + ".toml";
   SimOptions options;
   options.machine = std::make_shared<MachineDescription>(load_machine(path).value());
   options.line_bytes = options.machine->line_bytes;

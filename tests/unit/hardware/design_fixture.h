@@ -22,7 +22,7 @@ namespace holdfast::design_test {
 
 /// Machine `tiny`: eight-line caches, 1 GHz, so that a cycle is a nanosecond.
 inline MachineDescription tiny() {
-  return load_machine(std::string(HOLDFAST_SOURCE_DIR) + "/experiments/machines/tiny.toml").value();
+  return load_machine(HOLDFAST_SOURCE_DIR "/experiments/machines/tiny.toml").value();
 }
 
 /// A tiny machine with room for everything: nothing is evicted.

@@ -308,8 +308,7 @@ double throughput(int threads, const std::map<std::string, std::string>& paramet
   plan.cache = "off";
   plan.schedule = Schedule::timed;
   plan.machine = std::make_shared<MachineDescription>(
-      load_machine(std::string(HOLDFAST_SOURCE_DIR) + "/experiments/machines/gem5-hercules.toml")
-          .value());
+      load_machine(HOLDFAST_SOURCE_DIR "/experiments/machines/gem5-hercules.toml").value());
   plan.design = volatile_design();
   plan.measured.transactions = 600;
   plan.warm_up.transactions = 100;

@@ -319,7 +319,7 @@ TEST(Ehou, RefusesWhatItIsNotMadeFor) {
 }
 
 TEST(Ehou, HasTheTableOfItsMachine) {
-  const std::string file = std::string(HOLDFAST_SOURCE_DIR) + "/experiments/machines/";
+  const std::string file = HOLDFAST_SOURCE_DIR "/experiments/machines/";
   MachineDescription m = load_machine(file + "champsim-ehou.toml").value();
   const auto design = make_design("ehou", {}).value();
   design->adapt(m);

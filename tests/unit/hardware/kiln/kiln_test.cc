@@ -55,7 +55,7 @@ Time commit_wait(size_t lines, const Options& more) {
 // ---- the machine
 
 TEST(Kiln, ReplacesTheLastLevelBySttRamOfFourTimesItsSize) {
-  const std::string file = std::string(HOLDFAST_SOURCE_DIR) + "/experiments/machines/";
+  const std::string file = HOLDFAST_SOURCE_DIR "/experiments/machines/";
   MachineDescription m = load_machine(file + "gem5-hercules.toml").value();
   make_design("kiln", {}).value()->adapt(m);
   EXPECT_EQ(m.llc.bytes, size_t{64} << 20);

@@ -392,7 +392,7 @@ TEST(SimDescription, FilesThatCannotBeRead) {
 // ---- the machines that come with the project ----------------------------------------------------
 
 std::string directory() {
-  return std::string(HOLDFAST_SOURCE_DIR) + "/experiments/machines";
+  return HOLDFAST_SOURCE_DIR "/experiments/machines";
 }
 MachineDescription machine(const std::string& name) {
   return find_machine(name, directory()).value();

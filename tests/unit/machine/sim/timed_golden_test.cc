@@ -27,7 +27,7 @@ constexpr int kThreads = 8;
 constexpr int kRounds = 60;
 
 MachineDescription described(const char* name) {
-  return load_machine(std::string(HOLDFAST_SOURCE_DIR) + "/experiments/machines/" + name + ".toml")
+  return load_machine(HOLDFAST_SOURCE_DIR "/experiments/machines/" + std::string(name) + ".toml")
       .value();
 }
 
