@@ -15,6 +15,7 @@
 #include "tests/engine_options.h"
 #include "tests/same_image.h"
 #include "tests/sanitized.h"
+#include "tests/superblock_of.h"
 
 namespace holdfast::damage_test {
 namespace {
@@ -156,9 +157,7 @@ TEST_P(Damage, IsReportedOrHarmless) {
     const Opened good = open_image(engine, image);
     ASSERT_TRUE(good.status.ok()) << engine << " seed " << seed << ": " << good.status.to_string();
     ASSERT_TRUE(good.sound) << engine << " seed " << seed;
-    bool healed = false;
-    const Superblock superblock =
-        choose(std::span(image).first(kHeaderBytes), "image", &healed).value();
+    const Superblock superblock = superblock_of(image);
     Random random(seed * 1000);
     for (int i = 0; i < 120; ++i) {
       // One third each: superblocks, the used front of the engine area, roots and allocator

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <span>
 #include <vector>
 
 #include "holdfast/engines/parts/any/any_engine.h"
@@ -12,6 +11,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/engine_options.h"
 #include "tests/sanitized.h"
+#include "tests/superblock_of.h"
 #include "tests/unit/engines/engine_rows.h"
 
 namespace holdfast::compaction_test {
@@ -129,9 +129,7 @@ bool has_leftovers(H& heap) {
 
 /// Whether a word on the medium leads to a parked run or swept batches.
 bool had_leftovers(const SimImage& image) {
-  bool healed = false;
-  const Superblock superblock =
-      choose(std::span(image).first(kHeaderBytes), "image", &healed).value();
+  const Superblock superblock = superblock_of(image);
   const auto* const header = reinterpret_cast<const DataHeader<H::Engine>*>(
       image.data() + superblock.file_offset(ExtentKind::data));
   uint64_t words[2];

@@ -7,15 +7,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "holdfast/engines/parts/any/any_engine.h"
-#include "holdfast/heap/file/superblock.h"
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/engine_options.h"
+#include "tests/superblock_of.h"
 #include "tests/unit/engines/engine_rows.h"
 
 namespace holdfast::damaged_chunks_test {
@@ -85,11 +84,6 @@ SimImage made(const std::string& engine) {
   machine.run_threads(1, [&](int) { heap->compact().status().check(); });
   heap->close().check();
   return machine.earliest_image();
-}
-
-Superblock superblock_of(const SimImage& image) {
-  bool healed = false;
-  return choose(std::span(image).first(kHeaderBytes), "image", &healed).value();
 }
 
 /// Opens the heap and uses all of the allocator. Returns the number of calls that were refused.

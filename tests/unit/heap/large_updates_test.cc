@@ -79,7 +79,7 @@ TEST_P(LargeUpdates, AreThereWholeOrNotAtAllAfterAPowerCut) {
     if (Status status = multiply(*heap, 1); !status.ok()) {
       return status;
     }
-    // At growing distances, because engines differ in the number of events by a factor of 20.
+    // At growing distances, because some engines have many more events than others.
     const uint64_t first = machine.persist_events();
     uint64_t distance = 300;
     machine.before_persist_event([&](uint64_t event) {

@@ -206,17 +206,22 @@ TEST(Kiln, AFullSetRefusesALineAndTheLogTakesIt) {
   EXPECT_EQ(m.count("reloaded"), 0u);
 }
 
+/// Begins a transaction that stores to lines and loads them, so that some come back from the log.
+void store_and_load(DesignMachine& m, size_t lines) {
+  m->tx_start();
+  for (size_t line = 0; line < lines; ++line) {
+    m.set(line, 1);
+  }
+  m->fence();
+  for (size_t line = 0; line < lines; ++line) {
+    EXPECT_EQ(m.get(line), 1u);
+  }
+}
+
 TEST(Kiln, ALineOfTheLogComesBackUncommitted) {
   DesignMachine m(on(tiny(), kNoQueue));
   m.run([&] {
-    m->tx_start();
-    for (size_t line = 0; line < 40; ++line) {
-      m.set(line, 1);
-    }
-    m->fence();
-    for (size_t line = 0; line < 40; ++line) {
-      EXPECT_EQ(m.get(line), 1u);
-    }
+    store_and_load(m, 40);
     EXPECT_GE(m.count("reloaded"), 16u);
     EXPECT_EQ(written(m, Cause::write_back), 0u);
     m->tx_abort();
@@ -230,14 +235,7 @@ TEST(Kiln, ALineOfTheLogComesBackUncommitted) {
 TEST(Kiln, ALineOfTheLogThatCameBackDoesNotMigrate) {
   DesignMachine m(on(tiny(), kNoQueue));
   m.run([&] {
-    m->tx_start();
-    for (size_t line = 0; line < 40; ++line) {
-      m.set(line, 1);
-    }
-    m->fence();
-    for (size_t line = 0; line < 40; ++line) {
-      EXPECT_EQ(m.get(line), 1u);
-    }
+    store_and_load(m, 40);
     m->tx_commit();
     m->fence();
     EXPECT_GE(m.count("reloaded"), 16u);
