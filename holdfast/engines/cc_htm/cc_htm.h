@@ -46,6 +46,7 @@
 #include "holdfast/engines/cc_htm/cc_access.h"
 #include "holdfast/engines/parts/basics/background_work.h"
 #include "holdfast/engines/parts/basics/home_lines.h"
+#include "holdfast/engines/parts/basics/round_lock.h"
 #include "holdfast/engines/parts/basics/slot_statistics.h"
 #include "holdfast/engines/parts/isolation/htm/subscribed_lock.h"
 
@@ -80,6 +81,7 @@ class CcHtm : public cc_htm::CcAccess<M> {
         options_(cc_htm::CcOptions::parse(options).value()),
         area_(options_, max_threads),
         lock_(machine),
+        retirement_(machine),
         statistics_(machine),
         alias_(machine, options_.alias_bytes, options_.ways),
         ring_(machine, options_.ring),
@@ -132,13 +134,12 @@ class CcHtm : public cc_htm::CcAccess<M> {
   using Finished = cc_htm::Finished;
   using Stamp = cc_htm::Stamp;
   using Printed = cc_htm::Printed;
-  enum class Outcome : uint8_t { committed, aborted, log_full };
+  enum class Outcome : uint8_t { committed, aborted, alias_full, log_full };
   static constexpr uint64_t kNone = ~uint64_t{0};
   static constexpr uint64_t kMostRevoked = 2;
 
   struct alignas(kMaxLineBytes) Shared {
-    typename M::template Atomic<uint64_t> lock{};  // of the thread that retires
-    alignas(kMaxLineBytes) typename M::template Atomic<uint64_t> credits{};  // in use
+    typename M::template Atomic<uint64_t> credits{};  // in use
   };
   /// The result of a look at the ring.
   struct Round {
@@ -179,8 +180,6 @@ class CcHtm : public cc_htm::CcAccess<M> {
   void await_retired(uint64_t id, bool alone, Site site);
   void help(Patience& patience, bool alone);
   bool give_up_body(uint64_t id);
-  bool lock_retirement();
-  void unlock_retirement();
   Round retire();
   Round retire_batch();
   void bring_home(size_t count);
@@ -190,6 +189,7 @@ class CcHtm : public cc_htm::CcAccess<M> {
   const cc_htm::CcOptions options_;
   const cc_htm::CcArea area_;
   SubscribedLock<M> lock_;
+  RoundLock<M> retirement_;
   SlotStatistics<M> statistics_;
   cc_htm::AliasTable<M> alias_;
   Ring ring_;

@@ -52,11 +52,11 @@ void CcHtm<M>::help(Patience& patience, bool alone) {
     machine_.pause();
     return;
   }
-  if (!lock_retirement()) {
+  if (!retirement_.lock_or_wait()) {
     return;
   }
   const bool given_up = ring_.min() > blue || give_up_body(blue);
-  unlock_retirement();
+  retirement_.unlock();
   M::reach(given_up ? Probe{"cchtm.gives_up"} : Probe{"cchtm.gives_up.too_late"});
   if (!given_up) {
     machine_.wait_while(state, seen);  // it has committed, and turns red without waiting
@@ -81,32 +81,15 @@ bool CcHtm<M>::give_up_body(uint64_t id) {
   return ring_.give_up(id);
 }
 
-/// Takes the lock of the thread that retires. If another one has it, waits and returns false.
-template <class M>
-bool CcHtm<M>::lock_retirement() {
-  uint64_t expected = 0;
-  if (shared_->lock.compare_exchange(expected, 1)) {
-    return true;
-  }
-  machine_.wait_while(shared_->lock, uint64_t{1});
-  return false;
-}
-
-/// Release: the next thread that retires sees the watermark as this one left it. After a failure of
-/// the medium the lock stays taken, and every wait throws.
-template <class M>
-void CcHtm<M>::unlock_retirement() {
-  shared_->lock.store(0, std::memory_order_release);
-}
-
-/// Retires a batch, unless another thread does.
+/// Retires a batch, or waits while another thread does. After a failure of the medium the lock stays
+/// taken, and every wait throws.
 template <class M>
 typename CcHtm<M>::Round CcHtm<M>::retire() {
-  if (!lock_retirement()) {
+  if (!retirement_.lock_or_wait()) {
     return {.some = true, .blue = kNone};
   }
   const Round round = retire_batch();
-  unlock_retirement();
+  retirement_.unlock();
   return round;
 }
 

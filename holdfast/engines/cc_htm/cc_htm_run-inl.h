@@ -45,8 +45,9 @@ void CcHtm<M>::update(FunctionRef<void()> body, Commit commit) {
       M::reach(Probe{"cchtm.log_full"});
       whole_log = true;  // no failure of the hardware: does not count
     } else {
-      // A full set of the alias table needs a retirement.
-      retire();
+      if (outcome == Outcome::alias_full) {
+        retire();
+      }
       M::phase(Phase::back_off);
       t.backoff.pause(machine_, tries++);
     }
@@ -209,9 +210,10 @@ bool CcHtm<M>::run_in_hardware(Thread& t, FunctionRef<void()> body) {
 
 template <class M>
 typename CcHtm<M>::Outcome CcHtm<M>::clean_up_abort(Thread& t) {
-  statistics_.at(t.slot).caught(*t.htm);
+  const bool coded = statistics_.at(t.slot).caught(*t.htm) == AbortCause::explicit_abort;
+  const bool alias_full = coded && t.htm->caught_code() == AbortCode::alias;
   give_up(t);
-  return Outcome::aborted;
+  return alias_full ? Outcome::alias_full : Outcome::aborted;
 }
 
 /// From the hardware commit to the return.

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "holdfast/engines/parts/basics/round_lock.h"
 #include "holdfast/engines/parts/durability/lag/lag_options.h"
 #include "holdfast/engines/parts/durability/stamped/stamped_logs.h"
 
@@ -39,6 +40,7 @@ class PersistQueue {
         logs_(logs),
         bound_(bound),
         combines_(combines),
+        lock_(machine),
         shared_(make_object<Shared>(machine)),
         filled_(make_array<Filled>(machine, entries())),
         blocks_(entries()) {}
@@ -113,11 +115,11 @@ class PersistQueue {
 
   /// Persists the next blocks. Returns false if there is none, or if another thread is at it.
   bool persist() {
-    if (!is_filled(shared_->durable.load(std::memory_order_acquire) + 1) || !try_lock()) {
+    if (!is_filled(shared_->durable.load(std::memory_order_acquire) + 1) || !lock_.try_lock()) {
       return false;
     }
     const bool some = persist_next();
-    unlock();
+    lock_.unlock();
     return some;
   }
 
@@ -128,7 +130,6 @@ class PersistQueue {
   struct alignas(kMaxLineBytes) Shared {
     Position durable{};
     alignas(kMaxLineBytes) Position credits{};  // in use
-    alignas(kMaxLineBytes) Position lock{};
   };
   struct alignas(kMaxLineBytes) Filled {
     Position time{};   // of the block in the entry
@@ -150,13 +151,6 @@ class PersistQueue {
     return filled_[time % entries()].time.load(std::memory_order_acquire) == time;
   }
 
-  bool try_lock() {
-    uint64_t expected = 0;
-    return shared_->lock.compare_exchange(expected, 1);
-  }
-  /// Release: the next holder sees the log as this one left it.
-  void unlock() { shared_->lock.store(0, std::memory_order_release); }
-
   void await_durable(uint64_t time) {
     // Acquire: the caller may reuse the entries up to the durable time.
     const auto missing = [&] { return shared_->durable.load(std::memory_order_acquire) < time; };
@@ -171,13 +165,12 @@ class PersistQueue {
   /// and no further one may ever come.
   template <class Missing>
   void help(const Missing& missing) {
-    if (!try_lock()) {
-      machine_.wait_while(shared_->lock, uint64_t{1});
+    if (!lock_.lock_or_wait()) {
       return;
     }
     const uint64_t next = shared_->durable.load(std::memory_order_relaxed) + 1;
     const bool waits = !persist_next() && missing();
-    unlock();
+    lock_.unlock();
     Position& filled = filled_[next % entries()].time;
     // A larger time: others have persisted the block, and the entry has another one.
     if (const uint64_t seen = filled.load(std::memory_order_acquire); waits && seen < next) {
@@ -251,6 +244,7 @@ class PersistQueue {
   StampedLogs<M>& logs_;
   const uint64_t bound_;
   const bool combines_;
+  RoundLock<M> lock_;
   Shared* shared_;
   Filled* filled_;
   std::vector<Entry> blocks_;

@@ -56,8 +56,7 @@ void LinkedLogReplayer<M>::finish(const Walked& walked) {
 
 template <class M>
 Result<ReplayReport> LinkedLogReplayer<M>::replay_alone(const ReplayOptions& options) {
-  while (!lock_.lock_or_wait()) {
-  }
+  lock_.lock();
   auto report = sharded_.run(
       regions_, options, [&](ReplayShard<M>& shard) { return walk(shard); },
       [&](const Walked& walked) { finish(walked); });

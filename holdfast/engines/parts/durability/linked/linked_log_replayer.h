@@ -31,16 +31,16 @@
 #include <vector>
 
 #include "holdfast/engines/engine.h"
+#include "holdfast/engines/parts/basics/round_lock.h"
 #include "holdfast/engines/parts/basics/slot_statistics.h"
 #include "holdfast/engines/parts/durability/linked/linked_log.h"
-#include "holdfast/engines/parts/durability/linked/replay_lock.h"
 #include "holdfast/engines/parts/durability/linked/replay_order.h"
 #include "holdfast/engines/parts/durability/linked/replay_table.h"
 #include "holdfast/engines/parts/durability/replay/sharded_replay.h"
 
 namespace holdfast {
 
-/// Thread safety: any thread may call the functions that replay; ReplayLock admits one at a time.
+/// Thread safety: any thread may call the functions that replay; RoundLock admits one at a time.
 /// recover() and format() need all other threads to be out. Replayed transactions are durable in
 /// the home at return.
 template <class M>
@@ -114,21 +114,12 @@ class LinkedLogReplayer {
 
   /// One round of the background thread. Returns false if there was nothing to do.
   bool background() {
-    if (!lock_.wanted() || !lock_.try_lock()) {
-      return false;
-    }
-    const bool found = replay(kBatch) > 0;
-    lock_.unlock();
-    if (!found) {
-      lock_.satisfied();
-    }
-    return found;
+    return lock_.background([&] { return replay(kBatch) > 0; });
   }
 
   /// Replays everything while no transaction runs. Returns false if a transaction has not settled.
   bool replay_all() {
-    while (!lock_.lock_or_wait()) {
-    }
+    lock_.lock();
     while (replay(kBatch) > 0) {
     }
     const bool complete = nothing_left(next_);
@@ -222,7 +213,7 @@ class LinkedLogReplayer {
   const ReplayOrder order_;
   std::function<uint64_t()> bound_;
   SlotStatistics<M>& statistics_;
-  ReplayLock<M> lock_;
+  RoundLock<M> lock_;
   Published* threads_;
   // Belong to the lock's holder.
   ShardedReplay<M> sharded_;

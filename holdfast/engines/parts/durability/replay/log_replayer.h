@@ -20,6 +20,7 @@
 
 #include "holdfast/base/checksum.h"
 #include "holdfast/engines/engine.h"
+#include "holdfast/engines/parts/basics/round_lock.h"
 #include "holdfast/engines/parts/basics/slot_statistics.h"
 #include "holdfast/engines/parts/durability/replay/durability_markers.h"
 #include "holdfast/engines/parts/durability/replay/redo_log.h"
@@ -47,6 +48,7 @@ class LogReplayer {
         logs_(logs),
         states_(states),
         statistics_(statistics),
+        lock_(machine),
         shared_(make_object<Shared>(machine)),
         freed_(make_array<Freed>(machine, static_cast<size_t>(logs.count))),
         sharded_(machine) {}
@@ -65,25 +67,12 @@ class LogReplayer {
     machine_.pwb(tail_word_, Site{"replay.format"});
   }
 
-  /// Asks the background thread for work. Relaxed: it is only a hint.
-  void request() {
-    if (shared_->wanted.load(std::memory_order_relaxed) == 0) {
-      shared_->wanted.store(1, std::memory_order_relaxed);
-    }
-  }
+  /// Asks the background thread for work.
+  void request() { lock_.request(); }
 
   /// One round of the background thread. Returns false if there was nothing to do.
   bool background() {
-    // Relaxed, both: `wanted` is only a hint.
-    if (shared_->wanted.load(std::memory_order_relaxed) == 0 || !try_lock()) {
-      return false;
-    }
-    const bool found = replay(kBatch) > 0;
-    unlock();
-    if (!found) {
-      shared_->wanted.store(0, std::memory_order_relaxed);
-    }
-    return found;
+    return lock_.background([&] { return replay(kBatch) > 0; });
   }
 
   /// Replays, or waits for the thread that does, until `enough()`. The caller must be able to wait
@@ -92,13 +81,12 @@ class LogReplayer {
   template <class Enough>
   void make_room(int self, Enough&& enough) {
     while (!enough()) {
-      if (!try_lock()) {
+      if (!lock_.lock_or_wait()) {
         M::reach(Probe{"replay.room_by_other"});
-        machine_.wait_while(shared_->lock, uint64_t{1});
         continue;
       }
       const size_t done = replay(kBatch);
-      unlock();
+      lock_.unlock();
       if (done == 0 && !states_.await_number(self, tail() + 1)) {
         M::reach(Probe{"replay.room_without_owner"});
         machine_.pause();
@@ -110,13 +98,11 @@ class LogReplayer {
   /// marker.
   bool replay_all(uint64_t last) {
     bool complete = true;
-    while (!try_lock()) {
-      machine_.wait_while(shared_->lock, uint64_t{1});
-    }
+    lock_.lock();
     while (tail() < last && complete) {
       complete = replay(kBatch) > 0;
     }
-    unlock();
+    lock_.unlock();
     return complete;
   }
 
@@ -133,20 +119,11 @@ class LogReplayer {
   static constexpr size_t kBatch = 256;
 
   struct alignas(kMaxLineBytes) Shared {
-    Position lock{};
     Position tail{};
-    Position wanted{};
   };
   struct alignas(kMaxLineBytes) Freed {
     Position position{};
   };
-
-  bool try_lock() {
-    uint64_t expected = 0;
-    return shared_->lock.compare_exchange(expected, 1);
-  }
-  /// Release: the next holder sees this batch completed.
-  void unlock() { shared_->lock.store(0, std::memory_order_release); }
 
   /// Result of one replayer's walk in replay_alone(): its length, and the log space that it frees.
   struct Walked {
@@ -178,6 +155,7 @@ class LogReplayer {
   RedoLogArea logs_;
   StateArray<M>& states_;
   SlotStatistics<M>& statistics_;
+  RoundLock<M> lock_;
   Shared* shared_;
   Freed* freed_;
   // Belong to the lock's holder.

@@ -65,13 +65,11 @@ void LogReplayer<M>::finish(const Walked& walked, uint64_t last) {
 
 template <class M>
 Result<ReplayReport> LogReplayer<M>::replay_alone(uint64_t last, const ReplayOptions& options) {
-  while (!try_lock()) {
-    machine_.wait_while(shared_->lock, uint64_t{1});
-  }
+  lock_.lock();
   auto report = sharded_.run(
       regions_, options, [&](ReplayShard<M>& shard) { return walk(shard, last); },
       [&](const Walked& walked) { finish(walked, last); });
-  unlock();
+  lock_.unlock();
   if (report.ok()) {
     statistics_.at(machine_.self()).bytes_written += report->written;
   }

@@ -27,6 +27,7 @@
 #include "holdfast/base/random.h"
 #include "holdfast/engines/engine.h"
 #include "holdfast/engines/parts/basics/ownership_table.h"
+#include "holdfast/engines/parts/basics/round_lock.h"
 #include "holdfast/engines/parts/basics/slot_statistics.h"
 #include "holdfast/engines/parts/durability/replay/redo_log.h"
 #include "holdfast/engines/parts/durability/replay/tail_word.h"
@@ -62,7 +63,7 @@ class StampedLogs {
         clock_(clock),
         statistics_(statistics),
         logs_{regions.area + area.log_offset, area.log_bytes, area.logs},
-        shared_(make_object<Shared>(machine)),
+        lock_(machine),
         owners_(make_array<Owner>(machine, static_cast<size_t>(area.logs))),
         freed_(make_array<Freed>(machine, static_cast<size_t>(area.logs))),
         cursors_(static_cast<size_t>(area.logs)) {
@@ -151,16 +152,7 @@ class StampedLogs {
 
   /// One round of the background thread. Returns false if there was nothing to do.
   bool background() {
-    // Relaxed: only a hint.
-    if (shared_->wanted.load(std::memory_order_relaxed) == 0 || !try_lock()) {
-      return false;
-    }
-    const bool found = reclaim(kBatch) > 0;
-    unlock();
-    if (!found) {
-      shared_->wanted.store(0, std::memory_order_relaxed);
-    }
-    return found;
+    return lock_.background([&] { return reclaim(kBatch) > 0; });
   }
 
   /// Reclaims everything while no transaction is running. Returns false if one is.
@@ -170,10 +162,6 @@ class StampedLogs {
   static constexpr size_t kBatch = 256;
   static constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
 
-  struct alignas(kMaxLineBytes) Shared {
-    Position lock{};
-    Position wanted{};
-  };
   /// Stored to by the log's owner.
   struct alignas(kMaxLineBytes) Owner {
     Position since{};  ///< at most the time of the transaction in flight; 0: none
@@ -207,13 +195,6 @@ class StampedLogs {
                                        static_cast<size_t>(slot) * kLineBytes);
   }
 
-  bool try_lock() {
-    uint64_t expected = 0;
-    return shared_->lock.compare_exchange(expected, 1);
-  }
-  /// Release: the next holder sees this batch completed.
-  void unlock() { shared_->lock.store(0, std::memory_order_release); }
-
   size_t reclaim(size_t limit);
   uint64_t complete_until() const;
   Cursor* oldest();
@@ -238,7 +219,7 @@ class StampedLogs {
   VersionClock<M>& clock_;
   SlotStatistics<M>& statistics_;
   RedoLogArea logs_;
-  Shared* shared_;
+  RoundLock<M> lock_;
   Owner* owners_;
   Freed* freed_;
   std::vector<RedoLog<M>> redo_;

@@ -21,9 +21,8 @@ void StampedLogs<M>::make_room(int slot, size_t bytes) {
   const RedoLog<M>& log = redo_[static_cast<size_t>(slot)];
   auto enough = [&] {
     const uint64_t free = log.free_bytes();
-    // Relaxed, both: `wanted` is only a hint.
-    if (free < log.size() / 2 && shared_->wanted.load(std::memory_order_relaxed) == 0) {
-      shared_->wanted.store(1, std::memory_order_relaxed);
+    if (free < log.size() / 2) {
+      lock_.request();
     }
     return machine_.skips(Site{"logs.room"}) || free >= RedoLog<M>::taken(machine_, bytes);
   };
@@ -35,13 +34,12 @@ void StampedLogs<M>::make_room(int slot, size_t bytes) {
   while (!enough()) {
     // This thread's blocks are all complete. Transactions that have announced themselves never wait
     // for this thread, so they end, and its blocks become the oldest.
-    if (!try_lock()) {
+    if (!lock_.lock_or_wait()) {
       M::reach(Probe{"logs.room_by_other"});
-      machine_.wait_while(shared_->lock, uint64_t{1});
       continue;
     }
     const size_t done = reclaim(kBatch);
-    unlock();
+    lock_.unlock();
     if (done == 0) {
       M::reach(Probe{"logs.room_nothing"});
       machine_.pause();
@@ -217,12 +215,10 @@ void StampedLogs<M>::persist_tails(uint64_t upto, Site site, Site fence) {
 
 template <class M>
 bool StampedLogs<M>::reclaim_all() {
-  while (!try_lock()) {
-    machine_.wait_while(shared_->lock, uint64_t{1});
-  }
+  lock_.lock();
   while (reclaim(kBatch) > 0) {
   }
-  unlock();
+  lock_.unlock();
   return oldest() == nullptr;
 }
 
