@@ -81,8 +81,8 @@ bool CcHtm<M>::give_up_body(uint64_t id) {
   return ring_.give_up(id);
 }
 
-/// Retires a batch, or waits while another thread does. After a failure of the medium the lock stays
-/// taken, and every wait throws.
+/// Retires a batch, or waits while another thread does. After a failure of the medium the lock
+/// stays taken, and every wait throws.
 template <class M>
 typename CcHtm<M>::Round CcHtm<M>::retire() {
   if (!retirement_.lock_or_wait()) {
