@@ -139,8 +139,8 @@ void CcHtm<M>::bring_home(size_t count) {
   log_.end_batch();
   // Separates the watermark from the reuse of the records.
   machine_.pfence(Site{"cchtm.from.fence"});
+  log_.free(red_, count);
   for (size_t i = 0; i < count; ++i) {
-    log_.free(red_[i]);
     ring_.retire(red_[i].stamp.id);
   }
   return_credits(credits);

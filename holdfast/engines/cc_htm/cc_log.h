@@ -140,10 +140,20 @@ class CcLog {
     }
   }
 
-  /// Gives the room of a record, and all before it, back to its thread. Release: the thread writes
-  /// there after this thread has read it.
-  void free(const Finished& f) {
-    own_[f.thread].tail.store(f.position + f.bytes, std::memory_order_release);
+  /// Gives the room of the first `count` records, and of all before them, back to their threads.
+  /// They are in the order of their stamps, so the last one of each thread says how far: one store
+  /// to a line that its thread loads before each transaction. Release: the thread writes there
+  /// after this thread has read it.
+  void free(const std::vector<Finished>& records, size_t count) {
+    freed_.assign(logs(), 0);
+    for (size_t i = 0; i < count; ++i) {
+      freed_[records[i].thread] = records[i].position + records[i].bytes;
+    }
+    for (size_t thread = 0; thread < freed_.size(); ++thread) {
+      if (freed_[thread] != 0) {
+        own_[thread].tail.store(freed_[thread], std::memory_order_release);
+      }
+    }
   }
 
   // ---- The watermark.
@@ -220,6 +230,7 @@ class CcLog {
   Own* own_;
   Watermark mark_;
   std::vector<std::vector<std::byte>> staged_;  // one record of each thread
+  std::vector<uint64_t> freed_;                 // of each thread, by free()
 };
 
 template <class M>
