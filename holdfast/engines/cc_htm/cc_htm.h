@@ -9,20 +9,21 @@
 // Begin     number := counter++; hardware transaction that subscribes to the lock
 // Load      the word's entry in the alias table, or its home
 // Store     the word's entry, which may replace one whose transaction has retired; else abort
-// Commit    fence; time := clock; hardware commit. End := counter; record to the log, pwb, pfence;
-//           the transaction turns red (tx_ring.h). It returns when it has retired, or with a credit
-//           (lag).
+// Commit    fence; time := clock; hardware commit. End := counter; record to the log, around the
+//           caches, pfence; the transaction turns red (tx_ring.h). It returns when it has retired,
+//           or with a credit (lag).
 // Retire    In the background, or in a thread that waits. The red transactions in the order of
-//           their times, as far as each ended before the oldest blue one began: watermark, pwb,
-//           pfence; their stores -> home, pwb, pfence; watermark, pwb, pfence.
+//           their times, as far as each ended before the oldest blue one began: watermark, around
+//           the caches, pfence; their stores -> home, pwb, pfence; watermark, pfence.
 // Reads     in hardware as well, without a number; then wait for all that began before, unless
 //           updates commit later
 // Lock      after `retries` hardware transactions: run alone, with a private write set; then
 //           number, clock, record as above; wait until it has retired, hence all before it; drop
 //           the entries of its words.
 // Recovery  Replay the records of the batch that the watermark names. New epoch, pwb, psync.
-// Persists  ceil((32 + 16 N) / line) pwb and 1 pfence per update of N words, and 3 pfence per batch
-//           of retirements; none per read.
+// Persists  ceil((32 + 16 N) / line) lines around the caches and 1 pfence per update of N words;
+//           the changed lines, 2 lines around the caches and 3 pfence per batch of retirements;
+//           none per read.
 //
 // Why the order is right
 //  - Conflicting transactions T1 before T2 have times in this order. T2 has loaded what T1 had

@@ -109,7 +109,7 @@ class CcLog {
     const uint64_t used = head - tail;
     return {.empty = used == 0, .behind = size - head % size, .free = size - std::min(used, size)};
   }
-  /// Appends the record of a transaction and begins to write it back. It fits.
+  /// Appends the record of a transaction, around the caches. It fits. The caller fences.
   uint64_t append(uint64_t thread, const Stamp& stamp, const std::vector<LoggedWord>& words) {
     const size_t bytes = bytes_of(words.size());
     const uint64_t position = place(thread, bytes);
@@ -120,9 +120,7 @@ class CcLog {
     std::memcpy(staged + sizeof head, words.data(), words.size() * sizeof(LoggedWord));
     const uint64_t check = check_of(staged, bytes, position);
     std::memcpy(staged, &check, sizeof check);
-    std::byte* const to = at(thread, position);
-    M::copy(to, staged, bytes);
-    machine_.pwb_range(to, bytes, Site{"cchtm.log"});
+    machine_.store_nontemporal(at(thread, position), staged, bytes, Site{"cchtm.log"});
     own_[thread].head = position + bytes;
     return position;
   }
@@ -218,8 +216,7 @@ class CcLog {
   void write_mark(Site site) {
     ++mark_.number;
     mark_.check = mark_.expected();
-    M::copy(mark_at(mark_.number), &mark_, sizeof mark_);
-    machine_.pwb(mark_at(mark_.number), site);
+    machine_.store_nontemporal(mark_at(mark_.number), &mark_, sizeof mark_, site);
   }
 
   void scan(int log, bool all, std::vector<FoundRecord>& found);

@@ -270,7 +270,8 @@ TEST(CcHtm, AFenceForTheRecordAndThreeForTheBatch) {
     });
     EXPECT_EQ(c.pfence + c.psync, 4u);
     const size_t record = (32 + 16 * n + kLineBytes - 1) / kLineBytes;
-    EXPECT_EQ(c.pwb, record + n + 2) << "the record, the home, the watermark twice";
+    EXPECT_EQ(c.nontemporal, record + 2) << "the record, the watermark twice";
+    EXPECT_EQ(c.pwb, n) << "the home";
   }
 }
 
