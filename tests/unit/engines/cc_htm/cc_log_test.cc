@@ -198,7 +198,7 @@ TEST(CcLog, RoomIsWhatIsFreeInOnePiece) {
   EXPECT_FALSE(w.log->room(0).empty);
   EXPECT_TRUE(w.log->room(0).fits(3 * kLineBytes));
   EXPECT_FALSE(w.log->room(0).fits(4 * kLineBytes));
-  w.log->free(first);
+  w.log->free({first}, 1);
   EXPECT_TRUE(w.log->room(0).fits(3 * kLineBytes)) << "at the end, or at the beginning";
   EXPECT_FALSE(w.log->room(0).fits(4 * kLineBytes)) << "two pieces of three lines";
   const Finished third = w.append(0, 3, words_for(1, 1));
@@ -208,13 +208,30 @@ TEST(CcLog, RoomIsWhatIsFreeInOnePiece) {
   const Finished fourth = w.append(0, 4, words_for(3, 1));
   EXPECT_EQ(fourth.position, kLogBytes) << "the two lines at the end are left out";
   EXPECT_FALSE(w.log->room(0).fits(kLineBytes));
-  w.log->free(third);
+  w.log->free({third}, 1);
   EXPECT_FALSE(w.log->room(0).empty);
-  w.log->free(fourth);
+  w.log->free({fourth}, 1);
   EXPECT_TRUE(w.log->room(0).empty);
   EXPECT_TRUE(w.log->room(0).fits(kLogBytes)) << "an empty log takes any record";
   EXPECT_TRUE(w.log->room(1).empty) << "each thread has its own";
   static_cast<void>(second);
+}
+
+TEST(CcLog, ABatchFreesTheRoomOfItsRecordsAndNoOther) {
+  World w;
+  std::vector<Finished> records = {w.append(0, 1, words_for(3, 1)), w.append(1, 2, words_for(2, 1)),
+                                   w.append(0, 3, words_for(2, 1)),
+                                   w.append(0, 4, words_for(3, 1))};
+  w.log->free(records, 1);
+  EXPECT_FALSE(w.log->room(1).empty);
+  EXPECT_TRUE(w.log->room(0).fits(3 * kLineBytes)) << "the first record's";
+  EXPECT_FALSE(w.log->room(0).fits(4 * kLineBytes));
+  w.log->free(records, 3);
+  EXPECT_TRUE(w.log->room(1).empty);
+  EXPECT_TRUE(w.log->room(0).fits(5 * kLineBytes)) << "also the third record's";
+  EXPECT_FALSE(w.log->room(0).fits(6 * kLineBytes));
+  w.log->free(records, 4);
+  EXPECT_TRUE(w.log->room(0).empty);
 }
 
 }  // namespace
