@@ -78,6 +78,8 @@ class OneFile : public SoftwareEngine<M, OneFile<M>, onefile::Thread<M>, FreeFor
   }
 
   Status format();
+  /// settle() needs the size, not only recovery.
+  void grown(size_t bytes) { regions_.bytes = bytes; }
   Status recover(RecoveryReport& report);
   Status settle();
   Status close() { return settle(); }
