@@ -257,9 +257,9 @@ Status foreign_area();
 ///   recover(report)      runs at every open before any transaction, also after a clean close. It
 ///                        checks everything it needs before it stores anything. Damage returns
 ///                        Code::corrupt and changes nothing.
-///   grown(bytes)         optional, for engines that need the size of the data after recovery: data
-///                        (home, twin) now has `bytes`, zero-filled. Transactions may be running;
-///                        none of them touches the new bytes yet.
+///   grown(bytes)         optional, for engines that need the size of the data after recovery, as
+///                        in settle() and replay(): data (home, twin) now has `bytes`, zero-filled.
+///                        Transactions may be running; none of them touches the new bytes yet.
 ///   lend(loan)           optional, for engines that throw LoanNeeded. The heap calls it inside an
 ///                        update transaction. The engine may use the loan for the calling thread's
 ///                        transactions, until lend() replaces it. It keeps the log in the home, or

@@ -97,12 +97,29 @@ TEST_P(HeapAtRestTest, ShowsARecoveredAndAGrownHeap) {
   world_.reopen();
   HeapAtRest at_rest(world_.heap());
   EXPECT_EQ(entries(at_rest), before);
-  const size_t bytes = world_.heap().superblock().data_bytes();
-  std::vector<void*> blocks;
-  while (world_.heap().superblock().data_bytes() == bytes) {
-    blocks.push_back(world_.heap().update([] { return World::H::allocate(100'000); }).value());
+  const auto data_bytes = [&] { return world_.heap().superblock().data_bytes(); };
+  const auto add_block = [&](uint64_t value) {
+    return world_.heap()
+        .update([&] {
+          auto* const word = static_cast<World::H::Field<uint64_t>*>(World::H::allocate(100'000));
+          *word = value;
+          return word;
+        })
+        .value();
+  };
+  const size_t bytes = data_bytes();
+  while (data_bytes() == bytes) {
+    add_block(0);
+  }
+  std::vector<World::H::Field<uint64_t>*> words;  // the last ones are in the new part
+  for (uint64_t value = 1; value <= 10; ++value) {
+    words.push_back(add_block(value));
   }
   EXPECT_EQ(entries(at_rest), before);
+  for (uint64_t value = 1; value <= 10; ++value) {
+    const auto* const word = reinterpret_cast<const HeapAtRest::Field<uint64_t>*>(words[value - 1]);
+    EXPECT_EQ(at_rest.read([&] { return word->load(); }).value(), value);
+  }
   const HeapCheck check = at_rest.check().value();
   EXPECT_TRUE(check.ok()) << check.errors.front();
   EXPECT_EQ(check.allocated_bytes, world_.heap().check()->allocated_bytes);

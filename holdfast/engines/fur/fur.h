@@ -79,6 +79,7 @@ class Fur : public FurAccess<M, kTracking> {
   Status recover(RecoveryReport& report) { return log_.recover(kDescription.name, report); }
   Status close() { return log_.close(); }
   Result<ReplayReport> replay(const ReplayOptions& options) { return log_.replay(options); }
+  void grown(size_t bytes) { log_.grown(bytes); }
 
   void update(FunctionRef<void()> body);
   void read(FunctionRef<void()> body);

@@ -89,6 +89,7 @@ class FurMv : public FurMvAccess<M> {
   }
   Status close() { return log_.close(); }
   Result<ReplayReport> replay(const ReplayOptions& options) { return log_.replay(options); }
+  void grown(size_t bytes) { log_.grown(bytes); }
   void lend(const Loan& loan) { here().loan = loan; }
 
   void update(FunctionRef<void()> body);

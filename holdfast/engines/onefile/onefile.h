@@ -78,7 +78,7 @@ class OneFile : public SoftwareEngine<M, OneFile<M>, onefile::Thread<M>, FreeFor
   }
 
   Status format();
-  /// settle() needs the size, not only recovery.
+  /// settle() needs the size.
   void grown(size_t bytes) { regions_.bytes = bytes; }
   Status recover(RecoveryReport& report);
   Status settle();

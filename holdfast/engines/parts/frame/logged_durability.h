@@ -43,6 +43,7 @@ class LoggedDurability {
   int threads() const { return std::min(area_.logs, machine_.slots()); }
   Log log(int slot) { return {machine_, logs_, slot, replayer_.freed(slot)}; }
 
+  void grown(size_t bytes) { replayer_.grown(bytes); }
   Status close() {
     background_.stop();
     const int n = replayers();

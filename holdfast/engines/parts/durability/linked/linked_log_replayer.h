@@ -68,6 +68,8 @@ class LinkedLogReplayer {
         next_(static_cast<size_t>(logs.count)) {}
 
   const Word* freed(int thread) const { return &threads_[thread].freed; }
+  /// replay_alone() needs the size.
+  void grown(size_t bytes) { regions_.bytes = bytes; }
   /// For engines whose settled transactions say nothing about older ones: `bound` returns the time
   /// up to which no transaction can appear any more.
   void bound_by(std::function<uint64_t()> bound) { bound_ = std::move(bound); }

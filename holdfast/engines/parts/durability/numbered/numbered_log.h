@@ -62,6 +62,7 @@ class NumberedLog {
   StateArray<M>& states() { return states_; }
   SlotStatistics<M>& statistics() { return statistics_; }
   const SlotStatistics<M>& statistics() const { return statistics_; }
+  void grown(size_t bytes) { replayer_.grown(bytes); }
 
   Status format();
   /// `engine` is the engine's name in messages.

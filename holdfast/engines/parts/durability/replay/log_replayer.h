@@ -115,6 +115,9 @@ class LogReplayer {
   /// The most replayers that the machine has slots for.
   int most_replayers() const { return sharded_.most(); }
 
+  /// replay_alone() needs the size.
+  void grown(size_t bytes) { regions_.bytes = bytes; }
+
  private:
   static constexpr size_t kBatch = 256;
 

@@ -266,6 +266,28 @@ TYPED_TEST_P(ReplayAlone, ClosingWithSeveralThreadsLeavesTheHomeUpToDate) {
   }
 }
 
+TYPED_TEST_P(ReplayAlone, AGrownHeapIsReplayedAsAWhole) {
+  constexpr size_t kWordsOfAPage = kPageBytes / sizeof(uint64_t);
+  SimMachine machine(FilledLogs<TypeParam>::options(2));
+  EngineFixtureShape shape = FilledLogs<TypeParam>::shape();
+  shape.capacity = 64 * kPageBytes;
+  shape.options["log_bytes"] = "65536";  // room for all updates below
+  EngineFixture<TypeParam> heap(machine, shape);
+  heap.format().check();
+  heap.recover().check();
+  heap.engine().grown(shape.capacity);
+  for (uint64_t i = 0; i < 128; ++i) {  // each word twice
+    heap.write(i % 64 * kWordsOfAPage, i + 1);
+  }
+  const auto report = heap.engine().replay({.replayers = 2, .filter = true});
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_EQ(report.value().written, 64 * sizeof(uint64_t)) << "each word once";
+  for (uint64_t page = 0; page < 64; ++page) {
+    EXPECT_EQ(reinterpret_cast<const uint64_t*>(heap.regions().home)[page * kWordsOfAPage],
+              64 + page + 1);
+  }
+}
+
 TYPED_TEST_P(ReplayAlone, RefusesMoreReplayersThanThereAreSlots) {
   FilledLogs<TypeParam> logs(1);
   EXPECT_EQ(logs.replay(kThreads + 1, false).status().code(), Code::too_many_threads);
@@ -278,6 +300,6 @@ REGISTER_TYPED_TEST_SUITE_P(ReplayAlone, AnyNumberOfReplayersComesToTheSameResul
                             ATailThatMovesBeforeAllPartsAreDurableIsNoticed,
                             RecoveryBySeveralThreadsComesToTheSameResult,
                             ClosingWithSeveralThreadsLeavesTheHomeUpToDate,
-                            RefusesMoreReplayersThanThereAreSlots);
+                            AGrownHeapIsReplayedAsAWhole, RefusesMoreReplayersThanThereAreSlots);
 
 }  // namespace holdfast::replay_test
