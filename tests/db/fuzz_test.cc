@@ -233,29 +233,35 @@ Made make_database(DbFile& file) {
 
 enum class Outcome : uint8_t { sound, refused, other };
 
-/// Runs RepairDB in a child process, and compares the content with the model. A wild pointer would
-/// end only the child. The child has a time limit, because a walk must not be endless either.
+/// Runs RepairDB, and compares the content with the model. An exception that leaves the database
+/// ends the process.
+Outcome repair_and_look(const DbFile& file, const Model& model) noexcept {
+  Options options = file.options;
+  options.change_feed_bytes.reset();
+  if (!RepairDB(file.path(), options).ok()) {
+    return Outcome::refused;
+  }
+  DB* opened = nullptr;
+  options.read_only = true;
+  if (!DB::Open(options, file.path(), &opened).ok()) {
+    return Outcome::other;
+  }
+  const std::unique_ptr<DB> db(opened);
+  Model found;
+  const std::unique_ptr<Iterator> at(db->NewIterator({}));
+  for (at->SeekToFirst(); at->Valid(); at->Next()) {
+    found[at->key().ToString()] = at->value().ToString();
+  }
+  return at->status().ok() && found.size() == model.size() ? Outcome::sound : Outcome::other;
+}
+
+/// Does so in a child process. A wild pointer would end only the child. The child has a time limit,
+/// because a walk must not be endless either.
 Outcome look(const DbFile& file, const Model& model) {
   const pid_t child = fork();
   if (child == 0) {
     alarm(60);
-    Options options = file.options;
-    options.change_feed_bytes.reset();
-    if (!RepairDB(file.path(), options).ok()) {
-      _exit(static_cast<int>(Outcome::refused));
-    }
-    DB* db = nullptr;
-    options.read_only = true;
-    if (!DB::Open(options, file.path(), &db).ok()) {
-      _exit(static_cast<int>(Outcome::other));
-    }
-    Model found;
-    const std::unique_ptr<Iterator> at(db->NewIterator({}));
-    for (at->SeekToFirst(); at->Valid(); at->Next()) {
-      found[at->key().ToString()] = at->value().ToString();
-    }
-    _exit(static_cast<int>(at->status().ok() && found.size() == model.size() ? Outcome::sound
-                                                                             : Outcome::other));
+    _exit(static_cast<int>(repair_and_look(file, model)));
   }
   int state = 0;
   waitpid(child, &state, 0);
