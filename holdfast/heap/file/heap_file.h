@@ -148,25 +148,18 @@ class HeapFile {
   }
 
   /// Makes the engine area at least `bytes` long and maps all regions anew. Only publish() records
-  /// it. On failure no region is mapped, and the file keeps its meaning.
+  /// it. On failure no region is mapped, the file keeps its meaning, and this object is of no use.
   Status extend_area(uint64_t bytes) {
     const uint64_t before = superblock_.area_bytes();
     if (bytes <= before) {
       return {};
     }
-    const std::vector<Extent> extents = superblock_.extents;
     const uint64_t end = superblock_.file_bytes();
     superblock_.append(ExtentKind::area, round_up(bytes, kPageBytes) - before);
     superblock_.append_page_checksums();
     unmap_regions();
-    Status status = grow_file(machine_, superblock_, end);
-    if (status.ok()) {
-      status = map_regions(layout_);
-    }
-    if (!status.ok()) {
-      superblock_.extents = extents;
-    }
-    return status;
+    const Status status = grow_file(machine_, superblock_, end);
+    return status.ok() ? map_regions(layout_) : status;
   }
 
   /// Sets the number of thread slots to the machine's. publish() records it.

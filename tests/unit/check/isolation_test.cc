@@ -199,6 +199,8 @@ TEST(CheckIsolation, ACycleWithoutRealTimeIsPreferredEvenIfALittleLonger) {
 TEST(CheckIsolation, TheShortestCycleOfAKnotIsReported) {
   // T3 is also in a cycle of three, through T2.
   expect_both("1-9 w0=0 w1=0\n 1-9 r1=1 w2=0\n 1-9 r0=0 r2=2 r1=1", "fractured read: 1 3");
+  // The search begins at T2, which leads back furthest in time.
+  expect_both("1-9 w0=0 w1=0\n 8-9 r1=1 w2=0\n 3-9 r0=0 r2=2 r1=1", "fractured read: 1 3");
 }
 
 TEST(CheckIsolation, UnlessThatIsFarShorter) {

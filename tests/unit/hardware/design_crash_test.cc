@@ -139,7 +139,55 @@ TEST(DesignCoverage, ListsWhatWasMetOrIsDeclared) {
   EXPECT_EQ(std::set(uncovered.begin(), uncovered.end()), names) << "there was no crash point";
 }
 
+// Each change of a structure, of one entry or of several, counts once.
+TEST(DesignCoverage, CountsTheChangesOfEachStructure) {
+  size_t structures = 0;
+  for (const DesignInfo& design : hardware_designs()) {
+    DesignMachine m(options(tiny(), design.name));
+    m.run([&] {
+      for (size_t first = 0; first < 200; first += 10) {
+        m.transaction(first, 10, 1);
+      }
+    });
+    uint64_t changes = 0;
+    for (const DesignCoverageRow& row : m->design_coverage()) {
+      if (row.name.starts_with("structure ")) {
+        ++structures;
+        changes += row.count;
+      }
+    }
+    const uint64_t all = m->design_changes()[static_cast<size_t>(DesignChange::structure)];
+    EXPECT_EQ(changes, all) << design.name;
+  }
+  EXPECT_GT(structures, 0u);
+}
+
 // ---- mutants
+
+TEST(DesignMutants, ADelayedWriteHappensAfterAHundredPersistEvents) {
+  SimOptions o = options_for<Open>(roomy(), Domain::pmem);
+  o.design_fault = DesignFault{DesignChange::home_write, FaultKind::delay, 0};
+  DesignMachine m(o);
+  const auto write = [&](size_t line) {
+    m.set(line, 1);
+    m->pwb(m.word(line));
+    m->pfence();
+  };
+  uint64_t events = 0;
+  m->before_persist_event([&](uint64_t) { ++events; });
+  m.run([&] {
+    write(0);
+    const uint64_t from = events;
+    size_t line = 1;
+    for (; DesignMachine::in_image(m->earliest_image(), 0) == 0 && line < 300; ++line) {
+      write(line);
+    }
+    EXPECT_GE(events - from, 99u);
+    EXPECT_LE(events - from, 102u);
+    EXPECT_EQ(DesignMachine::in_image(m->earliest_image(), 0), 1u);
+  });
+  m->before_persist_event({});
+}
 
 TEST(DesignMutants, AllOfAFewAndAFewOfMany) {
   const auto of = [](const std::vector<DesignFault>& mutants, DesignChange change, FaultKind kind) {

@@ -29,6 +29,7 @@ TEST(FurOptions, NeedsFullSuspendAndForSnapshotsUntrackedLoads) {
   const HtmCapabilities rtm = {.suspend_loads = true};
   EXPECT_TRUE(FurOpa<SimMachine>::uses_hardware(power) && FurSi<SimMachine>::uses_hardware(power));
   EXPECT_FALSE(FurOpa<SimMachine>::uses_hardware(rtm) || FurSi<SimMachine>::uses_hardware(rtm));
+  EXPECT_TRUE(FurOpa<SimMachine>::uses_hardware({.suspend = true}));
   EXPECT_FALSE(FurSi<SimMachine>::uses_hardware({.suspend = true}));
 }
 

@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "tests/unit/engines/parts/durability/loan_suite.h"
 #include "tests/unit/engines/parts/durability/records/record_world.h"
 
 namespace holdfast::quadra_test {
@@ -77,6 +81,34 @@ TEST(QuadraTable, ABatchLargerThanTheTableIsSplit) {
       }
     }
   }
+}
+
+TEST(QuadraRecovery, SaysThatItHasFinishedALargeBatch) {
+  using W = loan_suite::World<Quadra<SimMachine>>;
+  std::vector<SimImage> images;
+  {
+    W w;
+    w.machine.before_persist_event([&](uint64_t) { images.push_back(w.machine.earliest_image()); });
+    w.machine.run_threads(1, [&](int) {
+      W::lend(w.heap);
+      W::write_large(w.heap, 6);
+    });
+    w.machine.before_persist_event({});
+  }
+  size_t finished = 0;
+  for (const SimImage& image : images) {
+    SimMachine machine(W::options(), image);
+    W::Heap after(machine, W::shape());
+    after.recover().check();
+    if (after.report().text.find("large batch") != std::string::npos) {
+      ++finished;
+      EXPECT_TRUE(after.report().needed);
+      EXPECT_EQ(after.report().transactions, 1u);
+      EXPECT_EQ(W::value_of(after), 6u);
+    }
+  }
+  EXPECT_GT(finished, 0u);
+  EXPECT_LT(finished, images.size());
 }
 
 }  // namespace

@@ -369,6 +369,11 @@ TEST(Redu, Rule11ASetFullOfUncommittedLinesOverflows) {
   });
   m.settle();
   EXPECT_EQ(DesignMachine::in_image(m->earliest_image(), 9), 1u);
+  m.run([&] {
+    const uint64_t reads = m->statistics().dram_reads;
+    m.load_ns(301);
+    EXPECT_EQ(m->statistics().dram_reads, reads + 1) << "nothing is beyond the set any more";
+  });
 }
 
 TEST(Redu, Rule11WithoutOverflowSuchATransactionIsAborted) {
