@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "holdfast/engines/parts/basics/round_lock.h"
 #include "holdfast/engines/parts/durability/lag/lag_options.h"
 
 namespace holdfast {
@@ -29,7 +30,8 @@ class PositionLag {
       : machine_(machine),
         options_(options),
         mark_every_(std::max<uint64_t>(1, options.bound / kMarks)),
-        state_(make_object<State>(machine)) {
+        state_(make_object<State>(machine)),
+        lock_(machine) {
     state_->allowed.store(options.bound);
   }
 
@@ -58,9 +60,9 @@ class PositionLag {
     }
     const uint64_t mine = state_->answered.fetch_add(1) + 1;
     if (mine % mark_every_ == 0) {
-      lock();
+      lock_.lock();
       mark();
-      unlock();
+      lock_.unlock();
     }
     // Acquire: the numbers up to this one's bound are durable.
     while (mine > state_->allowed.load(std::memory_order_acquire) &&
@@ -77,10 +79,10 @@ class PositionLag {
     if (machine_.durable(machine_.position())) {
       return {};
     }
-    lock();
+    lock_.lock();
     settle();
     const uint64_t count = state_->answered.load() - durable_;
-    unlock();
+    lock_.unlock();
     const uint64_t oldest = state_->oldest.load(std::memory_order_relaxed);
     const uint64_t now = machine_.now();
     return {count, count == 0 || now < oldest ? 0 : now - oldest};
@@ -94,7 +96,6 @@ class PositionLag {
     typename M::template Atomic<uint64_t> oldest;    // time of the oldest pending update, about
     alignas(kMaxLineBytes) typename M::template Atomic<uint64_t> lags;     // 1: psyncs do
     alignas(kMaxLineBytes) typename M::template Atomic<uint64_t> allowed;  // may return
-    alignas(kMaxLineBytes) typename M::template Atomic<uint64_t> lock;
   };
   /// These numbers are durable once the position is.
   struct Mark {
@@ -113,16 +114,6 @@ class PositionLag {
       machine_.await_durable(position, site);
     }
   }
-
-  void lock() {
-    uint64_t expected = 0;
-    while (!state_->lock.compare_exchange(expected, 1)) {
-      machine_.wait_while(state_->lock, uint64_t{1});
-      expected = 0;
-    }
-  }
-  /// Release: the next holder sees the marks.
-  void unlock() { state_->lock.store(0, std::memory_order_release); }
 
   /// The numbers first, then the position: an update takes its number behind its last fence.
   void mark() {
@@ -143,7 +134,7 @@ class PositionLag {
 
   /// Waits until the oldest mark is durable.
   void make_room(uint64_t mine) {
-    lock();
+    lock_.lock();
     settle();
     uint64_t position = 0;
     if (mine > state_->allowed.load()) {
@@ -152,7 +143,7 @@ class PositionLag {
       }
       position = marks_.front().position;
     }
-    unlock();
+    lock_.unlock();
     await(position, Site{"lag.credits.wait"});
   }
 
@@ -160,6 +151,7 @@ class PositionLag {
   const LagOptions options_;
   const uint64_t mark_every_;
   State* const state_;
+  RoundLock<M> lock_;
   // Under the lock.
   std::deque<Mark> marks_;
   uint64_t durable_ = 0;  // numbers
