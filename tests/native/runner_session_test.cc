@@ -132,6 +132,21 @@ TEST(RunnerBench, HeapsAreSetUpAndCheckedSideBySide) {
   EXPECT_EQ(bench(spec, kQuiet).status().code(), Code::not_found);
 }
 
+/// A structure that is set up in a heap too small for it, so that the heap grows several times.
+TEST(RunnerBench, EachEngineGrowsItsHeap) {
+  Json spec = {{"workload", "map"},  {"params", {{"size", 20'000}, {"update", 50}}},
+               {"threads", {2}},     {"engines", engine_names(false)},
+               {"seconds", 0.005},   {"repetitions", 1},
+               {"bytes", 512 << 10}, {"max_bytes", 64 << 20}};
+  const Json report = bench(spec, kQuiet).value();
+  size_t checked = 0;
+  for (const Json& entry : report["benchmarks"]) {
+    EXPECT_FALSE(entry.contains("error_message")) << entry.dump(1);
+    checked += entry.value("check", "") == "ok" ? 1 : 0;
+  }
+  EXPECT_EQ(checked, engine_names(false).size());
+}
+
 TEST(RunnerBench, LeavesNoFileBehindWhenStopped) {
   const auto folder =
       std::filesystem::temp_directory_path() / ("holdfast-bench-" + std::to_string(getpid()));
