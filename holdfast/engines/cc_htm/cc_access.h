@@ -38,6 +38,7 @@ struct alignas(kMaxLineBytes) CcThread : HtmThread<M> {
   Commit commit = Commit::unsaid;
 
   void begin_attempt(Mode new_mode, Path new_path) {
+    M::phase(Phase::execute);
     Base::begin(new_mode, new_path);
     writes.clear();
   }

@@ -66,7 +66,7 @@ PendingUpdates CcHtm<M>::pending() const {
     }
   }
   const uint64_t now = machine_.now();
-  pending.age = oldest < now ? now - oldest : 0;
+  pending.age = now - std::min(oldest, now);
   return pending;
 }
 

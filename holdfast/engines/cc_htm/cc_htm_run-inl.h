@@ -133,7 +133,6 @@ void CcHtm<M>::give_up(Thread& t) {
 template <class M>
 typename CcHtm<M>::Outcome CcHtm<M>::attempt(Thread& t, FunctionRef<void()> body, Mode mode,
                                              bool later) {
-  M::phase(Phase::execute);
   t.begin_attempt(mode, Path::transaction);
   // Hardware that rolls registers back returns here a second time, with a cause.
   if (t.htm->begin(Tracking::all) != AbortCause::none) {
@@ -282,7 +281,6 @@ void CcHtm<M>::locked(Thread& t, FunctionRef<void()> body, Mode mode) {
   M::phase(Phase::lock_wait);
   lock_.acquire(*t.htm);
   statistics_.at(t.slot).lock_fallbacks += 1;
-  M::phase(Phase::execute);
   t.begin_attempt(mode, Path::locked);
   const std::exception_ptr failure = run_body<M>(t, body);
   if (!failure && !t.writes.empty()) {

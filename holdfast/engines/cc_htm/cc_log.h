@@ -238,7 +238,7 @@ void CcLog<M>::scan(int log, bool all, std::vector<FoundRecord>& found) {
   for (size_t position = 0; position < size; position += kLineBytes) {
     RecordHead head;
     std::memcpy(&head, bytes.data() + position, sizeof head);
-    if (head.words > size / sizeof(LoggedWord) || bytes_of(head.words) > size - position) {
+    if (head.words > (size - position - sizeof head) / sizeof(LoggedWord)) {
       continue;
     }
     const bool wanted = !(mark_.upto < head.stamp) && (all || mark_.from < head.stamp);

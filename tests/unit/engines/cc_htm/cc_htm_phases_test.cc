@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the time of a fence, and of a pause after an abort, counted as what it is? (checks.toml has
-// the phases of updates and reads.)
+// Is the time of a fence, and of a pause after an abort, counted as what it is, and is there such a
+// pause? (checks.toml has the phases of updates and reads.)
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
 
 #include "tests/unit/engines/timeline_world.h"
 
@@ -35,6 +38,50 @@ TEST(CcHtmPhases, AnUpdateBacksOffAfterAnAbort) {
   const uint64_t aborts = s.explicit_aborts[static_cast<size_t>(AbortCode::alias)];
   EXPECT_GT(aborts, 0u);
   EXPECT_EQ(w.phases(kSlotOfWorker0, Phase::back_off).size(), aborts);
+}
+
+/// Conflicts with one transaction, of one kind or the other, several times. A pause grows with the
+/// attempts; the way to the next attempt takes the same time after each.
+TEST(CcHtmPhases, APauseIsLongerAfterEachAbort) {
+  constexpr int kAborts = 8;
+  for (const bool update : {false, true}) {
+    World w = world({{"lag", "8"}});
+    int turn = 0;  // odd: the other thread's
+    const auto body = [&] {
+      w.heap.get(3);
+      if (turn < 2 * kAborts) {
+        ++turn;
+        while (turn % 2 == 1) {
+          w.machine.pause();
+        }
+        w.heap.get(3);
+      }
+    };
+    w.run(2, [&](int worker) {
+      if (worker == 0 && update) {
+        w.heap.engine().update(body);
+      } else if (worker == 0) {
+        w.heap.engine().read(body);
+      } else {
+        for (uint64_t value = 1; value <= kAborts; ++value) {
+          while (turn % 2 == 0) {
+            w.machine.pause();
+          }
+          w.heap.engine().update([&] { w.heap.set(3, value); });
+          ++turn;
+        }
+      }
+    });
+    const std::vector<Slice> pauses = w.phases(kSlotOfWorker0, Phase::back_off);
+    ASSERT_EQ(pauses.size(), static_cast<size_t>(kAborts));
+    uint64_t longest = 0;
+    uint64_t shortest = ~uint64_t{0};
+    for (const Slice& pause : pauses) {
+      longest = std::max(longest, length(pause));
+      shortest = std::min(shortest, length(pause));
+    }
+    EXPECT_GT(longest, shortest + kMicrosecond / 3);
+  }
 }
 
 }  // namespace
