@@ -114,7 +114,7 @@ class RegisterStress {
     auto program = check::RegisterProgram::parse(setting.variant.program, kMostRegisters).value();
     for (auto& thread : program.threads) {
       const auto once = thread;
-      while (!once.empty() && thread.size() < kTransactions) {
+      while (!once.empty() && thread.size() < static_cast<size_t>(shape.transactions)) {
         thread.insert(thread.end(), once.begin(), once.end());
       }
     }
