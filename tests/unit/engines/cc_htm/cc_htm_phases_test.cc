@@ -74,13 +74,10 @@ TEST(CcHtmPhases, APauseIsLongerAfterEachAbort) {
     });
     const std::vector<Slice> pauses = w.phases(kSlotOfWorker0, Phase::back_off);
     ASSERT_EQ(pauses.size(), static_cast<size_t>(kAborts));
-    uint64_t longest = 0;
-    uint64_t shortest = ~uint64_t{0};
-    for (const Slice& pause : pauses) {
-      longest = std::max(longest, length(pause));
-      shortest = std::min(shortest, length(pause));
-    }
-    EXPECT_GT(longest, shortest + kMicrosecond / 3);
+    const auto [shortest, longest] =
+        std::minmax_element(pauses.begin(), pauses.end(),
+                            [](const Slice& a, const Slice& b) { return length(a) < length(b); });
+    EXPECT_GT(length(*longest), length(*shortest) + kMicrosecond / 3);
   }
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/engines/parts/durability/loan_suite.h"
+#include "tests/unit/engines/parts/durability/loan_world.h"
 #include "tests/unit/engines/parts/durability/records/record_world.h"
 
 namespace holdfast::quadra_test {
@@ -88,12 +88,7 @@ TEST(QuadraRecovery, SaysThatItHasFinishedALargeBatch) {
   std::vector<SimImage> images;
   {
     W w;
-    w.machine.before_persist_event([&](uint64_t) { images.push_back(w.machine.earliest_image()); });
-    w.machine.run_threads(1, [&](int) {
-      W::lend(w.heap);
-      W::write_large(w.heap, 6);
-    });
-    w.machine.before_persist_event({});
+    images = W::cuts_of_large(w, 6);
   }
   size_t finished = 0;
   for (const SimImage& image : images) {
