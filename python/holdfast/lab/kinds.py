@@ -134,7 +134,10 @@ class Bench(Kind):
 
     native = True
     axes = ("threads", "params", "options")
-    columns = ("tput", "update_commits", "read_commits", "pwb", "fences", "amplification")
+    columns = (
+        *("tput", "update_commits", "read_commits", "attempts", "pwb", "fences", "amplification"),
+        *(f"abort_share_{cause}" for cause in metrics.CAUSES),
+    )
 
     def more(self, panel: Any) -> Json:
         return {"engines": list(panel.engines), "latency": panel.latency, "htm": panel.htm}

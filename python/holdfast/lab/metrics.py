@@ -106,9 +106,10 @@ def known(name: str) -> bool:
 def attempts(entry: Entry) -> int:
     """Attempts of transactions that can abort.
 
-    Engines that use hardware transactions count how often those begin.
+    The simulated machine counts how often hardware transactions begin. Elsewhere, and without them,
+    these are committed updates and aborts.
     """
-    begins = counters(entry).htm.begins
+    begins = entry.machine_counters.htm.begins if entry.machine_counters else 0
     return begins or entry.update_commits + sum(entry.aborts.values())
 
 
