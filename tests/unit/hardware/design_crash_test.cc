@@ -37,6 +37,7 @@ TEST(DesignCrash, ADesignsDomainComesBeforeTheMachines) {
         const Json report = search({{"design", design.name},
                                     {"machine", machine},
                                     {"schedules", 1},
+                                    {"events", 50},
                                     {"points", 2},
                                     {"crash_recovery", 0}});
         EXPECT_EQ(report["domain"], to_string(*design.domain)) << design.name << " " << machine;

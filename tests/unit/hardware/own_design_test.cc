@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "tests/sanitized.h"
 #include "tests/unit/hardware/design_fixture.h"
 
 namespace holdfast::design_test::own_design_test {
@@ -193,7 +194,7 @@ TEST(OwnDesign, TheTemplateKeepsThemWhenCachesSurvive) {
 }
 
 TEST(OwnDesign, TheTemplateKeepsThemUnderDisturbances) {
-  for (uint64_t seed = 1; seed <= 5; ++seed) {
+  for (uint64_t seed = 1; seed <= (kSanitized ? 1 : 5); ++seed) {
     SimOptions o = options(tiny(), kTemplate);
     o.disturb = seed;
     crash_everywhere(o);

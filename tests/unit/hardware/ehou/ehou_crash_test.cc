@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does EHOU survive every power failure, without a lost block, and do sentences at their word not?
+#include "tests/sanitized.h"
 #include "tests/unit/hardware/ehou/ehou_fixture.h"
 
 namespace holdfast::design_test::ehou_crash_test {
@@ -34,7 +35,7 @@ TEST(EhouCrash, EachBlockHasOneUseAfterEveryPowerFailure) {
     const SimOptions o = small(more);
     const std::vector<Moment> moments = Sweep(o, kMany).run();
     ASSERT_GT(moments.size(), 100u);
-    for (size_t i = 0; i < moments.size(); i += 3) {
+    for (size_t i = 0; i < moments.size(); i += 3 * kStep) {
       std::vector<SimImage> in_recovery;
       {
         DesignMachine m(o, moments[i].image, kSweepBytes, &in_recovery);

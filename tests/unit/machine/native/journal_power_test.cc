@@ -4,6 +4,7 @@
 // acknowledged? Is the first failure of the file final? Is damage told from a torn group?
 #include <gtest/gtest.h>
 
+#include "tests/sanitized.h"
 #include "tests/unit/machine/native/journal_world.h"
 
 namespace holdfast::native::journal_power_test {
@@ -146,7 +147,8 @@ TEST_P(JournalRandomPower, LeavesAPrefixOfAJournalThatGrows) {
   cut_at_each_call(kGrowingJournal, GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, JournalRandomPower, testing::Range(uint64_t{1}, uint64_t{9}));
+INSTANTIATE_TEST_SUITE_P(Seeds, JournalRandomPower,
+                         testing::Range(uint64_t{1}, uint64_t{kSanitized ? 3 : 9}));
 
 // The power fails again at each call of the recovery, and then in the work after it.
 TEST(JournalPowerCut, MayComeTwiceInARow) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "holdfast/machine/sim/sim_machine.h"
+#include "tests/sanitized.h"
 #include "tests/unit/engines/engine_fixture.h"
 
 namespace holdfast::replay_test {
@@ -183,11 +184,11 @@ TYPED_TEST_P(ReplayAlone, APowerFailureAtAnyPointIsRecoveredFrom) {
   uint64_t points = 0;
   for (const int replayers : {1, 2, 3}) {
     for (const bool filter : {false, true}) {
-      ASSERT_EQ(crashes<TypeParam>(3, replayers, filter, 3, {}, points), "")
+      ASSERT_EQ(crashes<TypeParam>(3, replayers, filter, 3 * kStep, {}, points), "")
           << replayers << (filter ? " replayers, filter" : " replayers");
     }
   }
-  EXPECT_GT(points, 150u);
+  EXPECT_GT(points, kSanitized ? 3u : 150u);
   std::printf("[ %llu crash points ]\n", static_cast<unsigned long long>(points));
 }
 
@@ -240,7 +241,7 @@ TYPED_TEST_P(ReplayAlone, RecoveryBySeveralThreadsComesToTheSameResult) {
   }
   for (int replayers = 1; replayers <= 4; ++replayers) {  // 4: as many as there are slots
     std::vector<uint64_t> found;
-    for (uint64_t event = 0; found.empty(); event += 5) {
+    for (uint64_t event = 0; found.empty(); event += 5 * kStep) {
       for (const SimImage& left : recovered<TypeParam>(image, replayers, event, &found)) {
         std::vector<uint64_t> again;
         recovered<TypeParam>(left, 3, kNever, &again);
