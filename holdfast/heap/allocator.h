@@ -113,6 +113,9 @@ class Allocator {
       free_shared(static_cast<FreeBlock<E>*>(block), size_class, slot);
     } else {
       check_owned(block, ChunkKind::large, run_chunks(bytes));
+      if (offset_in_chunk(block) != kChunkHeaderBytes) {
+        refuse_block();
+      }
       released(block, bytes);
       free_run(reinterpret_cast<Chunk*>(static_cast<std::byte*>(block) - kChunkHeaderBytes));
     }
