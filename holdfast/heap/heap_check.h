@@ -228,8 +228,7 @@ class AllocatorWalk {
   }
 
   void walk_depot(FreeBlock<E>* batch, size_t size_class) {
-    uint64_t left = blocks_.size() + 1;
-    for (; batch != nullptr && left-- != 0; batch = batch->next_batch) {
+    for (; batch != nullptr; batch = batch->next_batch) {  // a circle leads to a marked block
       if (walk_list(batch, size_class, "depot") != Allocator<E>::kBatch) {
         check_.error("the depot of class " + std::to_string(size_class) +
                      " holds a batch of the wrong length");
@@ -284,8 +283,7 @@ class AllocatorWalk {
   }
 
   void walk_runs() {
-    uint64_t left = blocks_.size() + 1;
-    for (ChunkHeader<E>* run = header_->free_runs; run != nullptr && left-- != 0; run = run->next) {
+    for (ChunkHeader<E>* run = header_->free_runs; run != nullptr; run = run->next) {
       Block* block = find_block(blocks_, offset_of(run) + kChunkHeaderBytes);
       if (block == nullptr || block->free ||
           run->kind != static_cast<uint64_t>(ChunkKind::free_run)) {
