@@ -10,10 +10,10 @@
 #include <filesystem>
 #include <fstream>
 #include <span>
+#include <sstream>
 #include <thread>
 #include <vector>
 
-#include "holdfast/base/checksum.h"
 #include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/heap/file/inspect.h"
 #include "holdfast/heap/file/superblock_v1.h"
@@ -21,6 +21,8 @@
 #include "tests/engine_options.h"
 #include "tests/file_bytes.h"
 #include "tests/sanitized.h"
+#include "tests/superblock_of.h"
+#include "tests/superblock_v1_bytes.h"
 
 namespace holdfast::format_test {
 namespace {
@@ -48,15 +50,6 @@ Superblock example() {
     s.append(ExtentKind::twin, 4 * kPageBytes);
   }
   return s;
-}
-
-Bytes header_of(const Superblock& first, const Superblock& second) {
-  Bytes header(kHeaderBytes);
-  const Bytes a = encode(first).value();
-  const Bytes b = encode(second).value();
-  std::copy(a.begin(), a.end(), header.begin());
-  std::copy(b.begin(), b.end(), header.begin() + kSuperblockBytes);
-  return header;
 }
 
 TEST(Superblock, IsReadAsItWasWritten) {
@@ -367,6 +360,27 @@ TEST_P(Format, FineClassesNeedSmallChunks) {
   EXPECT_EQ(H::create(path_, create_, native_).status().code(), Code::invalid_argument);
 }
 
+/// Bytes of address space that the process has mapped.
+uint64_t mapped_bytes() {
+  std::ifstream sizes("/proc/self/statm");
+  uint64_t pages = 0;
+  sizes >> pages;
+  return pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST_P(Format, LeavesNoMappingBehind) {
+  make_heap(1000);
+  open().value().reset();  // with what a process maps once
+  const uint64_t before = mapped_bytes();
+  for (int i = 0; i < 60; ++i) {
+    open().value().reset();
+  }
+  EXPECT_LT(mapped_bytes(), before + create_.max_bytes);
+  std::ostringstream maps;
+  maps << std::ifstream("/proc/self/maps").rdbuf();
+  EXPECT_EQ(maps.str().find(path_), std::string::npos);
+}
+
 TEST_P(Format, ALargerLimitIsRecorded) {
   make_heap();
   const uint64_t before = inspect_heap_file(path_).value().superblock.capacity;
@@ -401,28 +415,10 @@ TEST_P(Format, ASmallerLimitHoldsUntilTheHeapIsClosed) {
 /// Rewrites the closed heap as format 1 had it.
 class FormatOne : public Format {
  protected:
-  struct Raw {
-    char magic[8] = {'H', 'O', 'L', 'D', 'F', 'A', 'S', 'T'};
-    uint32_t format = 1;
-    uint32_t copies = 1;
-    uint64_t sequence = 1;
-    uint8_t uuid[16] = {};
-    char engine[32] = {};
-    uint64_t base = 0;
-    uint64_t segment_bytes = 0;
-    uint64_t segments = 1;
-    uint64_t capacity = 0;
-    uint64_t area_bytes = 0;
-    uint64_t chunk_bytes = 0;
-    uint32_t slots = 0;
-    uint32_t options_bytes = 0;
-    char options[2048] = {};
-  };
-
   void rewrite() const {
     const Superblock s = inspect_heap_file(path_).value().superblock;
     const Bytes all = bytes();
-    Raw raw;
+    SuperblockV1 raw;
     raw.copies = s.bytes_of(ExtentKind::twin) != 0 ? 2 : s.bytes_of(ExtentKind::cells) != 0 ? 3 : 1;
     std::memcpy(raw.engine, s.engine.data(), s.engine.size());
     raw.base = s.base;
@@ -438,10 +434,7 @@ class FormatOne : public Format {
     }
     raw.options_bytes = static_cast<uint32_t>(options.size());
     std::memcpy(raw.options, options.data(), options.size());
-    Bytes page(kPageBytes);
-    std::memcpy(page.data(), &raw, sizeof raw);
-    const uint64_t sum = checksum(page.data(), kPageBytes - 8);
-    std::memcpy(page.data() + kPageBytes - 8, &sum, sizeof sum);
+    const Bytes page = page_of(raw);
     Bytes old;
     const auto add = [&](const std::byte* from, size_t n) {
       old.insert(old.end(), from, from + n);

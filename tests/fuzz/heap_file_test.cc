@@ -2,10 +2,12 @@
 //
 // Does opening a file that is not a valid heap give a clear error and leave the file unchanged?
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -188,6 +190,142 @@ TEST_F(HeapFile, AbsurdSizes) {
   const Status status = H::create(path_, create_, native_).status();
   EXPECT_EQ(status.code(), Code::invalid_argument);
   EXPECT_NE(status.message().find("log_bytes"), std::string::npos) << "the right names are listed";
+}
+
+TEST_F(HeapFile, SizesHaveBounds) {
+  constexpr size_t kMost = size_t{1} << 44;
+  const auto is_refused = [&](auto change) {
+    const CreateOptions before = create_;
+    change(create_);
+    const Status status = H::create(path_, create_, native_).status();
+    create_ = before;
+    std::filesystem::remove(path_);
+    return status.code() == Code::invalid_argument;
+  };
+  EXPECT_FALSE(is_refused([](CreateOptions&) {}));
+  EXPECT_TRUE(is_refused([](CreateOptions& o) { o.bytes = o.max_bytes = kMost + 1; }));
+  EXPECT_TRUE(is_refused([](CreateOptions& o) { o.max_bytes = kMost + 1; }));
+  EXPECT_FALSE(is_refused([](CreateOptions& o) { o.max_bytes = kMost; }));
+  EXPECT_TRUE(is_refused([](CreateOptions& o) { o.max_bytes = o.bytes - 1; }));
+  EXPECT_FALSE(is_refused([](CreateOptions& o) { o.max_bytes = o.bytes; }));
+  EXPECT_TRUE(is_refused([](CreateOptions& o) { o.growth = kMost + 1; }));
+  EXPECT_FALSE(is_refused([](CreateOptions& o) { o.growth = kMost; }));
+  for (const size_t chunk : {512, 1023, 1536, 131072}) {
+    EXPECT_TRUE(is_refused([&](CreateOptions& o) { o.chunk_bytes = chunk; })) << chunk;
+  }
+  for (const size_t chunk : {1024, 65536}) {
+    EXPECT_FALSE(is_refused([&](CreateOptions& o) { o.chunk_bytes = chunk; })) << chunk;
+  }
+  EXPECT_FALSE(is_refused([](CreateOptions& o) {
+    o.chunk_bytes = 16384;
+    o.fine_classes = true;
+  }));
+  make_heap();
+  OpenOptions options;
+  options.max_bytes = kMost + 1;
+  EXPECT_EQ(H::open(path_, options, native_).status().code(), Code::invalid_argument);
+  options.max_bytes = kMost;
+  EXPECT_NE(H::open(path_, options, native_).status().code(), Code::invalid_argument);
+}
+
+TEST_F(HeapFile, SmallHeapsHaveSmallChunks) {
+  const auto chunk = [&](size_t bytes) {
+    create_.bytes = bytes;
+    create_.max_bytes = size_t{32} << 20;
+    make_heap();
+    const Superblock s = inspect_heap_file(path_).value().superblock;
+    EXPECT_EQ(s.data_bytes(), (bytes + kPageBytes - 1) / kPageBytes * kPageBytes);
+    EXPECT_EQ(s.capacity, create_.max_bytes);
+    std::filesystem::remove(path_);
+    return s.chunk_bytes;
+  };
+  create_.max_threads = 2;
+  EXPECT_EQ(chunk(16 << 20), 65536u);
+  EXPECT_EQ(chunk((16 << 20) - 1), 32768u);
+  EXPECT_EQ(chunk(1 << 20), 4096u);
+  EXPECT_EQ(chunk(64 << 10), 1024u);
+}
+
+TEST_F(HeapFile, HasDefaults) {
+  CreateOptions create;
+  create.engine = engine().name;
+  create.journal_bytes = 0;
+  auto heap = H::create(path_, create, native_).value();
+  const Superblock s = heap->superblock();
+  EXPECT_EQ(s.data_bytes(), 16u << 20);
+  EXPECT_EQ(s.chunk_bytes, 65536u);
+  EXPECT_EQ(s.growth_bytes, 0u);
+  EXPECT_EQ(s.slots, 64u + 1);
+  EXPECT_EQ(heap->partitions(), 0);
+}
+
+TEST_F(HeapFile, ReservesATebibyteOrWhatThereIsRoomFor) {
+  create_.max_bytes = 0;
+  make_heap();
+  const uint64_t capacity = inspect_heap_file(path_).value().superblock.capacity;
+  EXPECT_TRUE(capacity == uint64_t{1} << 40 || capacity == uint64_t{1} << 36 ||
+              capacity == uint64_t{1} << 33)
+      << capacity;
+}
+
+/// A heap of blocks with a chunk of their own.
+class GrowingHeap : public HeapFile {
+ protected:
+  static constexpr size_t kChunk = 4096;
+  GrowingHeap() { create_.chunk_bytes = kChunk; }
+
+  Status allocate() {
+    return heap().update([] { static_cast<void>(H::allocate(kChunk - kChunkHeaderBytes)); });
+  }
+  /// Allocates until the data region is larger, or the heap is full. Returns its size.
+  size_t grown() {
+    const size_t before = data_bytes();
+    while (data_bytes() == before && allocate().ok()) {
+    }
+    return data_bytes();
+  }
+  size_t data_bytes() { return heap().superblock().data_bytes(); }
+  H& heap() {
+    if (heap_ == nullptr) {
+      heap_ = H::create(path_, create_, native_).value();
+    }
+    return *heap_;
+  }
+
+ private:
+  std::unique_ptr<H> heap_;
+};
+
+TEST_F(GrowingHeap, GrowsByASixteenth) {
+  EXPECT_EQ(grown(), (1 << 20) + (64 << 10));
+}
+
+TEST_F(GrowingHeap, GrowsByTheGivenAmountAtLeast) {
+  create_.growth = 200 << 10;
+  EXPECT_EQ(grown(), (1 << 20) + (200 << 10));
+}
+
+TEST_F(GrowingHeap, GrowsToItsLimitExactly) {
+  create_.max_bytes = (1 << 20) + (68 << 10);
+  EXPECT_EQ(grown(), (1 << 20) + (64 << 10));
+  EXPECT_EQ(grown(), create_.max_bytes);
+  EXPECT_EQ(grown(), create_.max_bytes);
+  EXPECT_EQ(heap().space().value().untouched, 0u);
+  EXPECT_EQ(allocate().code(), Code::out_of_space);
+  EXPECT_TRUE(heap().check().value().errors.empty());
+}
+
+TEST_F(GrowingHeap, TakesASmallStepIfTheDiskIsAlmostFull) {
+  data_bytes();  // makes the heap
+  struct rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto previous = std::signal(SIGXFSZ, SIG_IGN);
+  const struct rlimit least = {std::filesystem::file_size(path_) + (32 << 10), before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &least), 0);
+  const size_t bytes = grown();
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, previous);
+  EXPECT_EQ(bytes, (1 << 20) + kChunk);
 }
 
 TEST_F(HeapFile, NoSuchDirectory) {

@@ -35,10 +35,9 @@ constexpr uint64_t kMostSegments = 1 << 20;
 
 /// Returns whether the extents below have no absurd sizes.
 bool plausible(const Raw& raw) {
-  return raw.copies >= 1 && raw.copies <= 3 && raw.segment_bytes > 0 && raw.segment_bytes < kMost &&
-         raw.area_bytes < kMost && raw.capacity < kMost && raw.segments > 0 &&
-         raw.segments <= kMostSegments && raw.segments <= raw.capacity / raw.segment_bytes &&
-         raw.options_bytes <= kOptionsBytes;
+  return raw.copies >= 1 && raw.copies <= 3 && raw.segment_bytes > 0 && raw.area_bytes < kMost &&
+         raw.capacity < kMost && raw.segments > 0 && raw.segments <= kMostSegments &&
+         raw.segments <= raw.capacity / raw.segment_bytes && raw.options_bytes <= kOptionsBytes;
 }
 
 void list_extents(const Raw& raw, Superblock* to) {
