@@ -125,7 +125,9 @@ class PositionLag {
   void settle() {
     while (!marks_.empty() && machine_.durable(marks_.front().position)) {
       durable_ = std::max(durable_, marks_.front().numbers);
-      state_->oldest.store(marks_.front().made_at, std::memory_order_relaxed);
+      // Not back to a time before begin() has found that nothing was pending.
+      const uint64_t oldest = state_->oldest.load(std::memory_order_relaxed);
+      state_->oldest.store(std::max(oldest, marks_.front().made_at), std::memory_order_relaxed);
       marks_.pop_front();
     }
     // Release: pairs with answer().
