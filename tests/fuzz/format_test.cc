@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <span>
-#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -358,27 +357,6 @@ TEST_P(Format, FineClassesNeedSmallChunks) {
   create_.chunk_bytes = 2 * kMostFineChunk;
   create_.fine_classes = true;
   EXPECT_EQ(H::create(path_, create_, native_).status().code(), Code::invalid_argument);
-}
-
-/// Bytes of address space that the process has mapped.
-uint64_t mapped_bytes() {
-  std::ifstream sizes("/proc/self/statm");
-  uint64_t pages = 0;
-  sizes >> pages;
-  return pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-}
-
-TEST_P(Format, LeavesNoMappingBehind) {
-  make_heap(1000);
-  open().value().reset();  // with what a process maps once
-  const uint64_t before = mapped_bytes();
-  for (int i = 0; i < 60; ++i) {
-    open().value().reset();
-  }
-  EXPECT_LT(mapped_bytes(), before + create_.max_bytes);
-  std::ostringstream maps;
-  maps << std::ifstream("/proc/self/maps").rdbuf();
-  EXPECT_EQ(maps.str().find(path_), std::string::npos);
 }
 
 TEST_P(Format, ALargerLimitIsRecorded) {
