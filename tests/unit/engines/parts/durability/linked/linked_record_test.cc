@@ -34,5 +34,27 @@ TEST(LinkedRecord, SurvivesPackingAndNothingElseDoes) {
   EXPECT_FALSE(LogLink::decode(0));
 }
 
+TEST(LinkedRecord, TakesWholeLinesAndEndsWithItsLink) {
+  EXPECT_EQ(LinkedRecord::extent_of(0, 64), 64u);
+  EXPECT_EQ(LinkedRecord::extent_of(32, 64), 64u);
+  EXPECT_EQ(LinkedRecord::extent_of(33, 64), 128u);
+  EXPECT_EQ(LinkedRecord::extent_of(96, 128), 128u);
+  const LinkedRecord r{.start = 640, .extent = 128};
+  EXPECT_EQ(r.end(), 768u);
+  EXPECT_EQ(r.link_position(), 760u);
+}
+
+TEST(LinkedRecord, AreOrderedByTimeAndThenByThread) {
+  const auto before = [](uint64_t time, int thread, uint64_t other_time, int other_thread) {
+    return LinkedRecord{.thread = thread, .time = time}.before(
+        LinkedRecord{.thread = other_thread, .time = other_time});
+  };
+  EXPECT_TRUE(before(1, 5, 2, 4));
+  EXPECT_FALSE(before(2, 4, 1, 5));
+  EXPECT_TRUE(before(1, 4, 1, 5));
+  EXPECT_FALSE(before(1, 5, 1, 4));
+  EXPECT_FALSE(before(1, 4, 1, 4));
+}
+
 }  // namespace
 }  // namespace holdfast::linked_record_test

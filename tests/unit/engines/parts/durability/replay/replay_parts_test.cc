@@ -2,13 +2,18 @@
 // Do markers, redo logs and their replayer keep their contracts?
 #include <gtest/gtest.h>
 
-#include <set>
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
 
+#include "holdfast/base/random.h"
 #include "holdfast/engines/parts/durability/replay/durability_markers.h"
 #include "holdfast/engines/parts/durability/replay/log_replayer.h"
 #include "holdfast/engines/parts/durability/replay/redo_log.h"
 #include "holdfast/engines/parts/durability/replay/state_array.h"
 #include "holdfast/engines/parts/durability/replay/tail_word.h"
+#include "holdfast/engines/parts/durability/replay/written_words.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/present.h"
 
@@ -54,6 +59,86 @@ TEST(DurabilityMarker, EveryFlippedBitGivesANumberThatCannotBe) {
   }
 }
 
+/// The hash that an encoded marker's first word is combined with.
+uint64_t hash_of(const DurabilityMarker& marker) {
+  return MarkerWords::encode(marker).valid ^ mix64(marker.number);
+}
+
+TEST(DurabilityMarker, IsNeverTakenForAnEmptySlot) {
+  DurabilityMarker marker = example(1);
+  const DurabilityMarker other = example(2);
+  MarkerWords words = MarkerWords::encode(other);
+  marker.checksum = 99;
+  words.valid = hash_of(marker) ^ hash_of(other);
+  marker.number = present(words.decode()).number;  // whose first word would be 0
+  const MarkerWords salted = MarkerWords::encode(marker);
+  EXPECT_NE(salted.valid, 0u);
+  const auto decoded = present(salted.decode());
+  EXPECT_EQ(decoded.number, marker.number);
+  EXPECT_EQ(decoded.bytes, marker.bytes);
+  EXPECT_FALSE(decoded.aborted);
+}
+
+TEST(DurabilityMarker, HasRoomForTheLargestNumbers) {
+  const DurabilityMarker marker{.number = UINT64_MAX,
+                                .aborted = true,
+                                .thread = (1 << 16) - 1,
+                                .start = ((uint64_t{1} << 48) - 1) * 8,
+                                .bytes = (uint64_t{1} << 62) - 8,
+                                .checksum = UINT64_MAX};
+  const auto decoded = present(MarkerWords::encode(marker).decode());
+  EXPECT_EQ(decoded.number, marker.number);
+  EXPECT_TRUE(decoded.aborted);
+  EXPECT_EQ(decoded.thread, marker.thread);
+  EXPECT_EQ(decoded.start, marker.start);
+  EXPECT_EQ(decoded.bytes, marker.bytes);
+}
+
+TEST(DurabilityMarkers, AreAllSeenAndAllErased) {
+  SimMachine machine;
+  constexpr uint64_t kSlots = 130;  // more than two of the pieces that are read at once
+  const size_t bytes = kSlots * kLineBytes;
+  machine.medium().grow((bytes + kPageBytes - 1) / kPageBytes * kPageBytes).check();
+  std::byte* const base = machine.medium().map(0, bytes, nullptr, MapMode::shared).value();
+  DurabilityMarkers<SimMachine> markers(machine, base, kSlots);
+  const std::vector<uint64_t> numbers = {0, 1, 63, 64, 127, 128, 129};
+  for (const uint64_t number : numbers) {
+    markers.write(example(number), Site{});
+  }
+  const auto slots = [&] {
+    std::vector<uint64_t> seen;
+    markers.for_each_at_rest([&](uint64_t slot, const DurabilityMarker& marker) {
+      EXPECT_EQ(marker.number, slot);
+      seen.push_back(slot);
+    });
+    return seen;
+  };
+  EXPECT_EQ(slots(), numbers);
+  markers.write(example(kSlots), Site{});
+  EXPECT_EQ(present(markers.read(0, markers.peek(0))).number, kSlots) << "the slot of 0";
+  EXPECT_EQ(present(markers.read(kSlots, markers.peek(kSlots))).start, example(0).start);
+  const uint64_t before = machine.counters().pwb;
+  markers.format(Site{});
+  EXPECT_EQ(machine.counters().pwb - before, numbers.size()) << "of those that are not empty";
+  EXPECT_EQ(slots(), std::vector<uint64_t>());
+}
+
+TEST(WrittenWords, AreNewOnceInEachReplay) {
+  SimMachine machine;
+  WrittenWords<SimMachine> words(machine);
+  const std::vector<uint64_t> offsets = {0, 8, 504, 512, 4088, 4096, 4104, 8184, 2 * kPageBytes};
+  for (const size_t pages : {3, 3, 4, 9, 3}) {
+    words.begin(pages * kPageBytes - kPageBytes + 1);
+    for (const uint64_t offset : offsets) {
+      EXPECT_TRUE(words.first(offset)) << offset;
+    }
+    for (const uint64_t offset : offsets) {
+      EXPECT_FALSE(words.first(offset)) << offset;
+    }
+    EXPECT_TRUE(words.first((pages - 1) * kPageBytes + 8));
+  }
+}
+
 TEST(DurabilityMarker, TailWordChecksItself) {
   for (const uint64_t tail : {uint64_t{0}, uint64_t{1}, uint64_t{123456789}}) {
     EXPECT_EQ(decode_tail(encode_tail(tail)), tail);
@@ -94,6 +179,54 @@ TEST(RedoLog, VolatileLogListsAWordOnce) {
   log.begin(64);
   EXPECT_TRUE(log.empty());
   EXPECT_EQ(log.add(8, 8), VolatileLog::Outcome::added) << "forgotten with its transaction";
+}
+
+TEST(RedoLog, AHeaderHasRoomForTheLargestHeapAndRecord) {
+  const RedoRecord most{((uint64_t{1} << 40) - 1) * 8, RedoRecord::kMaxWords * 8};
+  EXPECT_EQ(RedoRecord::unpack(most.header()).offset, most.offset);
+  EXPECT_EQ(RedoRecord::unpack(most.header()).bytes, most.bytes);
+  EXPECT_EQ((RedoRecord{16, 24}.header()), uint64_t{3} << 40 | 2);
+}
+
+TEST(RedoLog, VolatileLogKnowsShorterStoresToTheSameWord) {
+  VolatileLog log;
+  log.begin(1024);
+  EXPECT_TRUE(log.empty());
+  EXPECT_EQ(log.limit(), 1024u);
+  EXPECT_EQ(log.add(64, 24), VolatileLog::Outcome::added);
+  EXPECT_EQ(log.add(64, 24), VolatileLog::Outcome::known);
+  EXPECT_EQ(log.add(64, 8), VolatileLog::Outcome::known);
+  EXPECT_EQ(log.add(72, 8), VolatileLog::Outcome::added) << "it begins elsewhere";
+  EXPECT_EQ(log.add(64, 25), VolatileLog::Outcome::added);
+  EXPECT_EQ(log.add(64 + 64 * 8, 8), VolatileLog::Outcome::added) << "takes the other one's place";
+  EXPECT_EQ(log.add(64, 8), VolatileLog::Outcome::added);
+  ASSERT_EQ(log.records().size(), 5u);
+  EXPECT_EQ(log.records()[2].offset, 64u);
+  EXPECT_EQ(log.records()[2].bytes, 32u);
+  EXPECT_EQ(log.bytes(), 5u * 8 + 24 + 8 + 32 + 8 + 8);
+}
+
+TEST(RedoLogArea, ReadsAroundTheEndOfALogAndFromTheHome) {
+  const SimMachine machine;
+  std::array<uint64_t, 32> memory{};  // two logs of 8 words, and a home
+  for (size_t i = 0; i < memory.size(); ++i) {
+    memory[i] = i;
+  }
+  auto* const base = reinterpret_cast<std::byte*>(memory.data());
+  const RedoLogArea area{base, 64, 2, base + 128};
+  const auto read = [&](int thread, uint64_t start, uint64_t n) {
+    std::vector<uint64_t> words;
+    area.read<SimMachine>(thread, start, n, words);
+    return words;
+  };
+  using Words = std::vector<uint64_t>;
+  EXPECT_EQ(read(0, 0, 64), (Words{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(read(1, 40, 24), (Words{13, 14, 15}));
+  EXPECT_EQ(read(1, 40, 40), (Words{13, 14, 15, 8, 9}));
+  EXPECT_FALSE(area.is_lent(56));
+  EXPECT_TRUE(area.is_lent(64));
+  EXPECT_EQ(read(1, 64, 16), (Words{16, 17}));
+  EXPECT_EQ(read(0, 64 + 8, 16), (Words{17, 18}));
 }
 
 /// Markers, logs and a home on a simulated machine, while no thread works on a number.

@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "holdfast/base/random.h"
 #include "holdfast/machine/sim/sim_machine.h"
@@ -46,6 +48,42 @@ TEST(StoreLogTest, RestoresExactlyWhatCameAfterTheMark) {
     log.restore({}, data.data());
     EXPECT_EQ(data, (std::array<std::byte, 512>{}));
   }
+}
+
+TEST(StoreLogTest, CopiesAndListsWhatWasStored) {
+  const SimMachine machine;
+  StoreLog<SimMachine> log;
+  alignas(8) std::array<std::byte, 256> data{};
+  const auto store = [&](uint64_t offset, uint64_t n) {
+    log.append_range(data.data(), offset, n);
+    std::memset(&data[offset], static_cast<int>(offset + 1), n);
+  };
+  store(8, 8);
+  store(17, 3);
+  const LogMark mark = log.end();
+  EXPECT_EQ(mark.entries, 2u);
+  EXPECT_EQ(mark.bytes, 11u);
+  store(43, 21);
+  store(100, 8);  // not a word
+  log.remember_words(data.data());
+  alignas(8) std::array<std::byte, 256> copy{};
+  log.copy(copy.data(), data.data());
+  EXPECT_EQ(copy, data);
+  const auto listed = [&](const LogMark& from) {
+    std::vector<std::pair<uint64_t, uint64_t>> stores;
+    log.for_each(from, [&](uint64_t offset, uint64_t n) { stores.emplace_back(offset, n); });
+    return stores;
+  };
+  using Stores = std::vector<std::pair<uint64_t, uint64_t>>;
+  EXPECT_EQ(listed(mark), (Stores{{43, 21}, {100, 8}}));
+  EXPECT_EQ(listed({}), (Stores{{8, 8}, {17, 3}, {43, 21}, {100, 8}}));
+  log.truncate(mark);
+  EXPECT_EQ(listed({}), (Stores{{8, 8}, {17, 3}}));
+  log.release();
+  EXPECT_EQ(listed({}), Stores());
+  EXPECT_EQ(log.bytes(), 0u);
+  store(0, 4);
+  EXPECT_EQ(log.bytes(), 4u);
 }
 
 }  // namespace
