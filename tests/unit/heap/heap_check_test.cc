@@ -120,7 +120,7 @@ class Check : public ::testing::Test {
     see(large_[1], kLarge);
     see(large_[3], kLarge);
   }
-  /// What a check finds while these words are changed.
+  /// The result of a check while these words are changed.
   HeapCheck check_with(const std::vector<Change>& changes) {
     std::vector<uint64_t> before;
     heap_
@@ -346,7 +346,7 @@ TEST_F(Check, ComparesMapsWithLists) {
     auto* const in = reinterpret_cast<std::byte*>(chunk(small_[kBlocks - 1]));
     EXPECT_EQ(flipped(in + place), map_of(in)) << place;
   }
-  // What follows a map, and what is inside of a run, is none.
+  // Bytes behind a map, and those inside of a run, are no map.
   EXPECT_EQ(errors({{&chunk(line_)->map_word(kChunk), UINT64_MAX}}), Errors());
   auto* const inside = chunk(large_[1] + kChunk);
   EXPECT_EQ(errors({{&inside->kind, 1}, {&inside->map_word(0), UINT64_MAX}}), Errors());

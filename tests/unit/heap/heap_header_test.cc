@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "holdfast/engines/partitions.h"
@@ -55,7 +56,7 @@ class Image {
     std::memcpy(static_cast<void*>(&field), &address, sizeof address);
   }
 
-  /// What is damaged; empty if nothing is.
+  /// The damaged part; empty if there is none.
   std::string damage(uint64_t bytes) {
     const Status status =
         check_header<AtRest>(reinterpret_cast<std::byte*>(lines_.data()),

@@ -126,7 +126,7 @@ TEST(LineFilter, ARangeHasTheLinesOfItsFirstAndItsLastByte) {
   EXPECT_EQ(lines(63, 2), (Lines{0, 64}));
 }
 
-TEST(HomeLines, WriteBackEachLineOnce) {
+TEST(HomeLinesOfEngines, WriteBackEachLineOnce) {
   SimMachine machine({.threads = 1});
   machine.medium().grow(kPageBytes).check();
   std::byte* const home = machine.medium().map(0, kPageBytes, nullptr, MapMode::shared).value();

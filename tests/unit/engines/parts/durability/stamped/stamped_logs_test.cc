@@ -336,12 +336,12 @@ TEST_F(PersistQueueTest, TakesAsManyBlocksAsTheLogHasRoomFor) {
   }
 }
 
-class LongLogs : public PersistQueueTest {
+class QueueOfLargeLogs : public PersistQueueTest {
  protected:
-  LongLogs() : PersistQueueTest(16 << 10) {}
+  QueueOfLargeLogs() : PersistQueueTest(16 << 10) {}
 };
 
-TEST_F(LongLogs, AreFilledInBatchesFromABoundedNumberOfBlocks) {
+TEST_F(QueueOfLargeLogs, AreFilledInBatchesFromABoundedNumberOfBlocks) {
   make(true);
   for (uint64_t time = 1; time <= 256; ++time) {
     put(time, 0, time);
