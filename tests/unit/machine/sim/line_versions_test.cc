@@ -72,6 +72,7 @@ struct Seen {
   int dirty_fills = 0;
   int hits = 0;
   int touches = 0;
+  uint64_t times = 0;  ///< a digest of the times of all operations
 };
 
 class World final : private sim::CacheClient {
@@ -116,18 +117,18 @@ class World final : private sim::CacheClient {
       store(core, line);
     } else if (what < 9) {
       if (caches_.in_l1(core, line) == nullptr) {
-        EXPECT_GE(caches_.load(core, line, now_).done, now_);
+        note(caches_.load(core, line, now_));
         EXPECT_NE(caches_.in_l1(core, line), nullptr) << "a load brings the line to L1";
       }
     } else if (what == 9) {
       transfer_ = true;  // older versions are of no more use
-      caches_.write_back(line, random_.chance(0.3), now_);
+      note(caches_.write_back(line, random_.chance(0.3), now_));
       EXPECT_EQ(lines_[line].persisted(), lines_[line].newest);
       EXPECT_FALSE(caches_.dirty(line));
     } else if (what == 10) {
       push_down(core, line);
     } else if (what == 11) {
-      caches_.write_to_last_level(line, now_);
+      note(caches_.write_to_last_level(line, now_));
       const Copies now = copies();
       for (const Copy& copy : now[line]) {
         EXPECT_TRUE(copy.level == Level::llc || !features_.versions) << "dirty above";
@@ -147,7 +148,7 @@ class World final : private sim::CacheClient {
   void store(int core, uint32_t line) {
     CacheArray::Way* way = caches_.in_l1(core, line);
     if (way == nullptr || (way->meta & LineBits::kOwned) == 0) {
-      EXPECT_GE(caches_.own(core, line, now_).done, now_);
+      note(caches_.own(core, line, now_));
       way = caches_.in_l1(core, line);
     }
     ASSERT_NE(way, nullptr) << "own() brings the line to L1";
@@ -166,7 +167,7 @@ class World final : private sim::CacheClient {
   void push_down(int core, uint32_t line) {
     CacheArray::Way* way = caches_.in_l1(core, line);
     const bool dirty = way != nullptr && (way->meta & LineBits::kDirty) != 0;
-    caches_.push_down(core, line, now_);
+    note(caches_.push_down(core, line, now_));
     way = caches_.in_l1(core, line);
     if (dirty) {
       ASSERT_NE(way, nullptr) << "the copy stays";
@@ -177,13 +178,13 @@ class World final : private sim::CacheClient {
   void evict(int core, uint32_t line) {
     const uint64_t level = random_.below(3);
     if (level == 0) {
-      caches_.evict(Level::l1, static_cast<size_t>(core), line, now_);
+      note(caches_.evict(Level::l1, static_cast<size_t>(core), line, now_));
       EXPECT_EQ(caches_.in_l1(core, line), nullptr);
     } else if (level == 1) {
-      caches_.evict(Level::l2, caches_.l2_of(core), line, now_);
+      note(caches_.evict(Level::l2, caches_.l2_of(core), line, now_));
       EXPECT_EQ(caches_.in_l1(core, line), nullptr);
     } else if (has_llc_) {
-      caches_.evict(Level::llc, random_.below(caches_.last_levels()), line, now_);
+      note(caches_.evict(Level::llc, random_.below(caches_.last_levels()), line, now_));
     }
   }
 
@@ -198,6 +199,15 @@ class World final : private sim::CacheClient {
       EXPECT_EQ(lines_[line].newest, stack[stack.size() - 2].version) << "the next older version";
     }
     ++(older ? seen_.dropped_to_older : seen_.dropped_to_memory);
+  }
+
+  void note(Time done) {
+    EXPECT_GE(done, now_);
+    seen_.times = mix64(seen_.times ^ done);
+  }
+  void note(const CoherentCaches::Outcome& outcome) {
+    note(outcome.done);
+    seen_.times = mix64(seen_.times ^ static_cast<uint64_t>(outcome.level));
   }
 
   uint32_t any_flags() {
@@ -350,7 +360,9 @@ class World final : private sim::CacheClient {
     }
   }
 
-  Time hit(Level level, int, uint32_t, uint32_t meta, bool, Time done) override {
+  Time hit(Level level, int core, uint32_t line, uint32_t meta, bool write, Time done) override {
+    seen_.times = mix64(seen_.times ^ (line << 8 | static_cast<uint32_t>(core) << 1 |
+                                       static_cast<uint32_t>(write)));
     EXPECT_TRUE(features_.hits);
     EXPECT_TRUE(level == Level::l2 || level == Level::llc);
     EXPECT_NE(meta & LineBits::kFlags, 0u);
@@ -435,6 +447,9 @@ TEST(SimLineVersions, NoVersionIsLostOrInvented) {
         seen.dropped_to_older, seen.dropped_to_memory, seen.dirty_fills, seen.hits, seen.touches}) {
     EXPECT_GT(events, kSanitized ? 0 : 100);
   }
+  // After an intended change of the caches' times or of this test the number is another one.
+  EXPECT_TRUE(kSanitized || seen.times == 9785627225490410598U)
+      << seen.times << ": other times than ever";
 }
 
 TEST(SimLineVersions, LongNoVersionIsLostOrInvented) {
