@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "holdfast/base/checksum.h"
 #include "holdfast/check/history/legal_history.h"
 #include "holdfast/check/isolation/isolation.h"
 #include "tests/unit/check/history_builder.h"
@@ -331,6 +332,7 @@ TEST(CheckDurability, MalformedImage) {
   const auto findings = check_durability(history("1-2 w0=0"), {}, {Durability::strict});
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].name, "malformed history");
+  EXPECT_EQ(findings[0].text, "0 recovered words for 1 objects");
 }
 
 TEST(CheckDurability, TheTextSaysWhatIsMissing) {
@@ -451,7 +453,17 @@ void disturb(std::vector<uint64_t>& words, const History& h, Random& random) {
   words[object] = candidates[random.below(candidates.size())];
 }
 
+/// Continues a checksum of what the judge says.
+uint64_t with_texts(uint64_t texts, const std::vector<Finding>& findings, const History& h) {
+  for (const Finding& finding : findings) {
+    const std::string text = to_string(finding, h);
+    texts = checksum(text.data(), text.size(), texts);
+  }
+  return texts;
+}
+
 TEST(CheckDurabilityRandom, AgreesWithBruteForceWithoutBlindWrites) {
+  uint64_t texts = 0;
   int right = 0;
   int wrong = 0;
   for (uint64_t seed = 1; seed <= 3'000; ++seed) {
@@ -463,8 +475,9 @@ TEST(CheckDurabilityRandom, AgreesWithBruteForceWithoutBlindWrites) {
       for (const Durability promised :
            {Durability::strict, Durability::lagging, Durability::none}) {
         const uint64_t bound = promised == Durability::lagging ? 1 : 0;
-        const auto findings =
-            check_durability(h, words, {promised, bound}, {.isolation = Isolation::snapshot});
+        const auto findings = check_durability(h, words, {promised, bound},
+                                               {.most = 3, .isolation = Isolation::snapshot});
+        texts = with_texts(texts, findings, h);
         const bool expected = legal(h, words, promised, bound);
         ASSERT_EQ(findings.empty(), expected)
             << "seed " << seed << " change " << changes << "\n"
@@ -477,6 +490,7 @@ TEST(CheckDurabilityRandom, AgreesWithBruteForceWithoutBlindWrites) {
   }
   EXPECT_GT(right, 5'000);
   EXPECT_GT(wrong, 5'000);
+  EXPECT_EQ(texts, 17682644821421844829U) << "the same images, other words";
 }
 
 /// Answers the judge's question for opaque histories by brute force: tries every order of the
@@ -558,6 +572,8 @@ Promise promise_of_image(int i, uint64_t bound) {
 }
 
 TEST(CheckDurabilityRandom, LaggingAgreesWithBruteForce) {
+  uint64_t texts = 0;
+  uint64_t lost = 0;
   int right[3] = {};  // by promise
   int wrong[3] = {};
   for (uint64_t seed = 1; seed <= 3'000; ++seed) {
@@ -579,7 +595,10 @@ TEST(CheckDurabilityRandom, LaggingAgreesWithBruteForce) {
         words[object] = random.below(2) == 0 ? others[object] : words[object];
       }
       const Promise promised = promise_of_image(i, random.below(3));
-      const auto findings = check_durability(h, words, promised);
+      const DurabilityOptions most = {.most = 4};
+      const auto findings = check_durability(h, words, promised, most);
+      texts = with_texts(texts, findings, h);
+      lost += lost_updates(h, words, most);
       const bool expected = PrefixByBruteForce(h, words, promised).explained();
       ASSERT_EQ(findings.empty(), expected) << "seed " << seed << " image " << i << "\n"
                                             << (findings.empty() ? "" : to_string(findings[0], h));
@@ -590,6 +609,8 @@ TEST(CheckDurabilityRandom, LaggingAgreesWithBruteForce) {
     EXPECT_GT(right[promise], 1'000) << promise;
     EXPECT_GT(wrong[promise], 1'000) << promise;
   }
+  EXPECT_EQ(texts, 18394391873818698015U) << "the same images, other words";
+  EXPECT_EQ(lost, 13'566U) << "updates of all images";
 }
 
 TEST(CheckDurabilityRandom, NeverBlamesBlindWritesForNothing) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "holdfast/base/checksum.h"
 #include "holdfast/check/history/legal_history.h"
 #include "holdfast/check/isolation/isolation.h"
 #include "tests/sanitized.h"
@@ -104,7 +105,12 @@ struct Tally {
   int illegal = 0;
   int unseen = 0;  // illegal, but the judge accepted it
   std::map<std::string, int> names;
+  uint64_t texts = 0;  // the checksum of all histories, and of what the judge says
 };
+
+void add_text(const std::string& text, Tally& tally) {
+  tally.texts = checksum(text.data(), text.size(), tally.texts);
+}
 
 bool read_from(const Transaction& reader, uint32_t writer, Object object) {
   return std::any_of(reader.accesses.begin(), reader.accesses.end(), [&](const Access& access) {
@@ -162,6 +168,7 @@ void compare(const History& history, bool exact, Tally& tally) {
       ++(legal ? tally.legal : tally.illegal);
       tally.unseen += !legal && findings.empty() ? 1 : 0;
       if (!findings.empty()) {
+        add_text(to_string(findings[0], history), tally);
         examine_steps(findings[0], history, real_time);
         ++tally.names[findings[0].name];
       }
@@ -177,6 +184,7 @@ Tally compare_many(int count, uint32_t blind_percent) {
     const auto seed64 = static_cast<uint64_t>(seed);
     History history = legal_history(tiny(seed64, isolation, blind_percent));
     EXPECT_TRUE(check_isolation(history, isolation, true).empty()) << text_of(history);
+    add_text(text_of(history), tally);
     compare(history, blind_percent == 0, tally);
     Random random(mix64(seed64 + 1'000'000));
     for (uint64_t changes = 1 + random.below(3); changes > 0; --changes) {
@@ -192,6 +200,8 @@ TEST(CheckIsolationRandom, AgreesWithBruteForceWhereWritesTellWhatTheyReplaced) 
   EXPECT_GT(tally.legal, 1'000 / kShare);
   EXPECT_GT(tally.illegal, 1'000 / kShare);
   EXPECT_EQ(tally.unseen, 0);
+  EXPECT_TRUE(kSanitized || tally.texts == 13541154889268074265U)
+      << tally.texts << ": the same histories, other words";
   for (const char* name :
        {"garbage read", "aborted read", "intermediate read", "lost own write", "future read",
         "non-repeatable read", "lost update", "write skew", "circular information flow",
@@ -206,6 +216,8 @@ TEST(CheckIsolationRandom, NeverBlamesBlindWritesForNothing) {
   EXPECT_GT(tally.illegal, 1'000 / kShare);
   // Only a search of all orders of blind writes would find the unseen ones.
   EXPECT_TRUE(kSanitized || tally.unseen * 100 <= tally.illegal);
+  EXPECT_TRUE(kSanitized || tally.texts == 15831354002733828377U)
+      << tally.texts << ": the same histories, other words";
   RecordProperty("illegal", tally.illegal);
   RecordProperty("unseen", tally.unseen);
 }

@@ -90,16 +90,25 @@ TEST(CheckIsolation, LostUpdate) {
 }
 
 TEST(CheckIsolation, MalformedHistory) {
-  History h = history("1-2 w0=0");
-  h.transactions[0].accesses[0].version.write = 2;
-  ASSERT_EQ(check_isolation(h, kOpaque, true).size(), 1u);
-  EXPECT_EQ(check_isolation(h, kOpaque, true)[0].name, "malformed history");
-  h = history("1-2 w0=0");
-  h.objects = 0;
-  EXPECT_EQ(check_isolation(h, kOpaque, true)[0].name, "malformed history");
-  h = history("1-2 w0=0");
-  h.transactions[0].number = 3;
-  EXPECT_EQ(check_isolation(h, kOpaque, true)[0].name, "malformed history");
+  const auto finding = [](void (*spoil)(History&)) {
+    History h = history("1-2 r0=0\n 3-4 r0=0 w0=0 w0=2.1");
+    spoil(h);
+    const auto findings = check_isolation(h, kOpaque, true);
+    return findings.size() == 1 ? to_string(findings[0], h) : "";
+  };
+  EXPECT_EQ(finding([](History& h) { h.transactions[1].accesses[2].version.write = 1; }),
+            "malformed history: transaction 2 stores a word that does not name its own next write, "
+            "which is 2\n");
+  EXPECT_EQ(finding([](History& h) { h.transactions[1].accesses[1].version.transaction = 1; }),
+            "malformed history: transaction 2 stores a word that does not name its own next write, "
+            "which is 1\n");
+  EXPECT_EQ(finding([](History& h) { h.objects = 0; }),
+            "malformed history: transaction 1 names object 0 of 0\n");
+  EXPECT_EQ(finding([](History& h) { h.transactions[1].number = 3; }),
+            "malformed history: transaction 2 carries the number 3\n");
+  EXPECT_EQ(finding([](History& h) { h.transactions[0].begin = 3; }),
+            "malformed history: transaction 1 ends before it begins\n");
+  EXPECT_EQ(finding([](History& h) { h.transactions[0].begin = 2; }), "") << "at one moment";
 }
 
 // Cycles of dependencies.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "holdfast/base/checksum.h"
 #include "holdfast/base/status.h"
 #include "tests/unit/check/operations.h"
 
@@ -327,15 +328,15 @@ Request draw_keyed(Random& random) {
 }
 Request draw_bank(Random& random) {
   const uint64_t from = random.below(3);
-  return random.below(4) == 0
-             ? audit()
-             : transfer(from, (from + 1 + random.below(2)) % 3, 1 + random.below(2));
+  const uint64_t to = (from + 1 + random.below(2)) % 3;
+  return random.below(4) == 0 ? audit() : transfer(from, to, 1 + random.below(2));
 }
 Request draw_ring(Random& random) {
   const uint64_t kind = random.below(4);
+  const uint64_t node = random.below(4);
   return kind == 0   ? walk()
-         : kind == 1 ? swap_behind(random.below(4))
-                     : move_behind(random.below(4), random.below(4));
+         : kind == 1 ? swap_behind(node)
+                     : move_behind(node, random.below(4));
 }
 const Game kGames[] = {{"set", &kSet, {0, 1}, &draw_keyed},
                        {"map", &kMap, {0, 1}, &draw_keyed},
@@ -391,6 +392,8 @@ std::optional<Played> play_short(const Game& game, Random& random) {
 }
 
 TEST(CheckLinearizable, AgreesWithBruteForce) {
+  uint64_t texts = 0;  // the checksum of what the checker says
+  uint64_t states = 0;
   for (const Game& game : kGames) {
     Random random(4);
     int explained = 0;
@@ -413,6 +416,8 @@ TEST(CheckLinearizable, AgreesWithBruteForce) {
                                       << real_time << ", by key " << by_key << "\n"
                                       << result.text;
           ASSERT_EQ(result.text.empty(), result.ok);
+          texts = checksum(result.text.data(), result.text.size(), texts);
+          states += result.states;
         }
         ++(right ? explained : refuted);
       }
@@ -420,6 +425,8 @@ TEST(CheckLinearizable, AgreesWithBruteForce) {
     EXPECT_GT(explained, 200) << game.name;
     EXPECT_GT(refuted, 200) << game.name;
   }
+  EXPECT_EQ(texts, 4228769403444401206U) << "the same histories, other words";
+  EXPECT_EQ(states, 103'420U) << "the same histories, searched in another way";
 }
 
 /// Returns whether some order explains the answers, and a prefix of it the final state, so that the
@@ -471,6 +478,8 @@ bool lag_explained_by_brute_force(const SequentialModel& model, const ModelState
 }
 
 TEST(CheckLinearizableLag, AgreesWithBruteForce) {
+  uint64_t texts = 0;
+  uint64_t states = 0;
   for (const Game& game : kGames) {
     Random random(5);
     int explained = 0;
@@ -497,6 +506,8 @@ TEST(CheckLinearizableLag, AgreesWithBruteForce) {
       ASSERT_EQ(result.ok, right) << game.name << ", seed 5, round " << round << ", lag " << lag
                                   << "\n"
                                   << result.text;
+      texts = checksum(result.text.data(), result.text.size(), texts);
+      states += result.states;
       if (right) {
         EXPECT_TRUE(result.lost == 0 ||
                     !lag_explained_by_brute_force(*game.model, game.initial, played.operations,
@@ -508,6 +519,8 @@ TEST(CheckLinearizableLag, AgreesWithBruteForce) {
     EXPECT_GT(explained, 200) << game.name;
     EXPECT_GT(refuted, 200) << game.name;
   }
+  EXPECT_EQ(texts, 7893532833460772109U) << "the same histories, other words";
+  EXPECT_EQ(states, 66'465U) << "the same histories, searched in another way";
 }
 
 /// The checker rarely goes back in long histories, so they take seconds.

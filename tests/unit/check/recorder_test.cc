@@ -5,6 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "holdfast/base/checksum.h"
+#include "holdfast/base/random.h"
 #include "holdfast/check/history/story.h"
 
 namespace holdfast::check::recorder_test {
@@ -129,6 +134,51 @@ TEST(CheckStory, DrawsAColumnPerThreadUpToTheCrash) {
             "                               T2 answered\n"
             "  -- the power fails --\n")
       << story;
+}
+
+constexpr uint32_t kClients = 3;
+
+/// Clients with several attempts, whose events mix.
+void act(Recorder& recorder, std::vector<uint64_t> words, Random& random) {
+  bool open[kClients] = {};
+  for (int i = 0; i < 60; ++i) {
+    const auto number = static_cast<uint32_t>(random.below(kClients));
+    const auto object = static_cast<Object>(random.below(words.size()));
+    ClientLog& client = recorder.client(number);
+    if (!open[number]) {
+      const bool read_only = random.chance(0.3);
+      client.invoke(read_only, static_cast<Commit>(random.below(3)));
+      client.attempt();
+      open[number] = true;
+    } else if (random.chance(0.15)) {
+      client.answer(random.chance(0.7) ? Outcome::committed : Outcome::aborted);
+      open[number] = false;
+    } else if (random.chance(0.1)) {
+      client.attempt();
+    } else if (random.chance(0.5)) {
+      for (Object next = object; next < words.size() && next < object + 3; ++next) {
+        client.read(next, words[next]);
+      }
+    } else {
+      words[object] = random.chance(0.5) ? client.write(object, words[object])
+                                         : client.write_blindly(object);
+    }
+  }
+}
+
+TEST(CheckStory, DrawsManyRunsAsEver) {
+  std::string all;
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    const std::vector<uint64_t> initial(6, Version{2, 1}.word());  // as an earlier run left them
+    Recorder recorder(6, kClients, 2, initial);
+    Random random(seed);
+    act(recorder, initial, random);
+    for (uint64_t until = 5; until < recorder.clock(); until += 7) {
+      all += draw_story(recorder.history(until), until);
+    }
+    all += draw_story(recorder.history());
+  }
+  EXPECT_EQ(checksum(all.data(), all.size()), 16434874939486385233U) << all.substr(0, 2'000);
 }
 
 }  // namespace
