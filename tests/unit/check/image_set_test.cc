@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -213,6 +214,131 @@ TEST(CheckImageSet, SamplesExtremesAndSinglesWhenThereAreTooMany) {
   EXPECT_EQ(seen.size(), called);
   EXPECT_EQ(seen.count(medium.machine().earliest_image()), 1U);
   EXPECT_EQ(seen.count(medium.machine().latest_image()), 1U);
+}
+
+// Moments that were never on a machine: so many contents of each line, all different.
+
+Moment made(const std::vector<uint32_t>& contents) {
+  Moment moment{contents.size() * 64, {}};
+  for (uint32_t number = 0; number < contents.size(); ++number) {
+    sim::LineChoices line{number, {}, contents[number] - 1};
+    for (uint32_t content = 0; content < contents[number]; ++content) {
+      std::vector<std::byte> bytes(64, std::byte{static_cast<uint8_t>(content % 200 + 1)});
+      bytes[0] = std::byte{static_cast<uint8_t>(content / 200)};
+      line.contents.insert(line.contents.end(), bytes.begin(), bytes.end());
+    }
+    moment.choices.push_back(std::make_shared<const sim::LineChoices>(line));
+  }
+  return moment;
+}
+
+/// Returns the picks that are shown, in their order.
+std::vector<std::vector<uint32_t>> shown(const Moment& moment, uint64_t most, Random& random) {
+  const ImageSet set({}, 64);
+  std::vector<std::vector<uint32_t>> picks;
+  std::set<SimImage> images;
+  const uint64_t called =
+      set.enumerate(moment, nullptr, 0, most, random, [&](uint64_t, const auto& pick) {
+        picks.push_back(pick);
+        images.insert(set.build(set.pick(moment, nullptr, pick)));
+      });
+  EXPECT_EQ(called, picks.size());
+  EXPECT_EQ(images.size(), picks.size()) << "each image once";
+  return picks;
+}
+
+TEST(CheckImageSet, TakesTheExtremesThenSinglesThenRandomOnes) {
+  Random random(1);
+  const Moment moment = made({3, 1, 3, 3});
+  const std::vector<std::vector<uint32_t>> begin = {
+      {0, 0, 0, 0}, {2, 0, 2, 2}, {2, 0, 0, 0}, {0, 0, 2, 2},
+      {0, 0, 2, 0}, {2, 0, 0, 2}, {0, 0, 0, 2}, {2, 0, 2, 0}};
+  for (const uint64_t most : {1, 2, 3, 4, 7, 8}) {
+    const auto picks = shown(moment, most, random);
+    ASSERT_EQ(picks.size(), std::max<uint64_t>(most, 2));
+    EXPECT_TRUE(std::equal(picks.begin(), picks.end(), begin.begin()));
+  }
+  EXPECT_EQ(shown(moment, 12, random).size(), 12u);
+  EXPECT_EQ(shown(moment, 27, random).size(), 27u) << "all of them, without chance";
+}
+
+TEST(CheckImageSet, TriesTwiceAsManyRandomImagesAsItMayTake) {
+  Moment moment = made({2, 2});
+  for (auto& choice : moment.choices) {  // four contents, and two different ones
+    sim::LineChoices line = *choice;
+    line.contents.insert(line.contents.end(), choice->contents.begin(), choice->contents.end());
+    choice = std::make_shared<const sim::LineChoices>(line);
+  }
+  ASSERT_EQ(moment.image_count(64), 16u);
+  Random random(1);
+  Random other(1);
+  EXPECT_EQ(shown(moment, 5, random).size(), 4u);
+  for (int i = 0; i < 2 * 5 * 2; ++i) {  // two lines of each try
+    other.next();
+  }
+  EXPECT_EQ(random.next(), other.next());
+}
+
+TEST(CheckImageSet, KnowsTheImagesThatItHasShown) {
+  // 300 prefixes of a journal whose line has each of 150 contents twice.
+  Moment moment = made({150});
+  sim::LineChoices line = *moment.choices[0];
+  line.contents.insert(line.contents.end(), moment.choices[0]->contents.begin(),
+                       moment.choices[0]->contents.end());
+  moment.choices[0] = std::make_shared<const sim::LineChoices>(line);
+  moment.order = std::vector<uint32_t>(299, 0);
+  EXPECT_EQ(moment.image_count(64), 300u);
+  Random random(1);
+  EXPECT_EQ(shown(moment, 1000, random).size(), 150u);
+}
+
+TEST(CheckImageSet, TakesAsManyPrefixesAsAskedForAndBothEnds) {
+  Moment moment = made({201});
+  Random random(1);
+  moment.order = std::vector<uint32_t>(200, 0);
+  for (const uint64_t most : {1, 2, 3, 10, 150}) {
+    const auto picks = shown(moment, most, random);
+    ASSERT_EQ(picks.size(), std::max<uint64_t>(most, 2));
+    EXPECT_EQ(picks[0][0], 0u);
+    EXPECT_EQ(picks[1][0], 200u);
+  }
+  std::set<std::vector<uint32_t>> all;
+  for (const auto& pick : shown(moment, 201, random)) {
+    all.insert(pick);
+  }
+  EXPECT_EQ(all.size(), 201u);
+  moment.order = std::vector<uint32_t>();
+  EXPECT_EQ(shown(moment, 10, random).size(), 1u);
+}
+
+TEST(CheckImageSet, CountsImagesUpToTheLargestNumber) {
+  EXPECT_EQ(made({}).image_count(64), 1u);
+  EXPECT_EQ(made({3, 1, 2}).image_count(64), 6u);
+  EXPECT_EQ(made(std::vector<uint32_t>(63, 2)).image_count(64), uint64_t{1} << 63);
+  EXPECT_EQ(made(std::vector<uint32_t>(64, 2)).image_count(64), ~uint64_t{0});
+}
+
+TEST(CheckImageSet, DescribesAnImageThatEndsWithinALine) {
+  SimImage base(200, std::byte{7});
+  const ImageSet set(base, 64);
+  for (const size_t bytes : {0, 1, 64, 100, 199, 200, 256, 300}) {
+    SimImage image(bytes, std::byte{7});
+    for (const size_t changed : {70, 99, 250}) {
+      if (changed < bytes) {
+        image[changed] = std::byte{9};
+      }
+    }
+    const Moment moment = set.only(image);
+    Random random(1);
+    uint64_t seen = 0;
+    set.enumerate(moment, nullptr, 0, 1, random, [&](uint64_t, const auto& pick) {
+      ++seen;
+      EXPECT_EQ(set.build(set.pick(moment, nullptr, pick)), image) << bytes;
+    });
+    EXPECT_EQ(seen, 1u);
+    EXPECT_LE(moment.choices.size(), bytes / 64 + 1);
+    EXPECT_TRUE(bytes != 200 || moment.choices.size() == 1) << "only the line that differs";
+  }
 }
 
 }  // namespace
