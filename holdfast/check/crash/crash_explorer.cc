@@ -8,14 +8,6 @@
 #include "holdfast/check/crash/crash_search.h"
 
 namespace holdfast::check {
-namespace {
-
-/// Sets the machine's seed, the order of slots and, if wanted, the probabilities that go with it.
-/// Each thread gets each slot in some schedule, so a scan that leaves a slot out is found. With a
-/// low switch probability a thread stands still for long. With a low drain probability stores
-/// stay hidden. In one schedule of three, threads with long time slices run beside threads with
-/// short ones. A hardware design works in simulated time, which has one schedule. There other seeds
-/// than the first force evictions and delay the acceptance of writes.
 void vary(SimOptions& options, uint64_t seed, bool probabilities) {
   constexpr double kSwitch[] = {0.25, 0.08, 0.02};
   constexpr double kDrain[] = {0.4, 0.05};
@@ -34,8 +26,6 @@ void vary(SimOptions& options, uint64_t seed, bool probabilities) {
     options.odd_switch_probability = kLongSlices;
   }
 }
-
-}  // namespace
 
 CrashExplorer::CrashExplorer(CrashPlan plan, Subject& subject)
     : plan_(std::move(plan)), subject_(subject) {}

@@ -6,12 +6,6 @@
 namespace holdfast::check {
 namespace {
 
-std::string allocator_fault(const HeapCheck& check) {
-  return check.errors.empty() ? std::to_string(check.leaked_blocks) + " blocks (" +
-                                    std::to_string(check.leaked_bytes) + " bytes) have no owner"
-                              : check.errors.front();
-}
-
 /// The hash of the medium as programs see it. An image does not tell, because a design with an
 /// address table may have lines in other places.
 uint64_t medium_hash(SimMachine& machine) {
@@ -166,7 +160,7 @@ std::variant<Subject::Words, Fault> CrashExplorer::Search::open(SimMachine& mach
     auto walked = (*heap)->check([&](const BlockVisitor& visit) { subject_.visit_blocks(visit); });
     if (!walked || !walked->ok()) {
       return Fault{"allocator damaged",
-                   walked ? allocator_fault(*walked) : walked.status().to_string()};
+                   walked ? walked->errors.front() : walked.status().to_string()};
     }
     if (const Status status = (*heap)->close(); !status.ok()) {
       return Fault{"recovered heap not closed", status.to_string()};

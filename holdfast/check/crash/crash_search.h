@@ -32,6 +32,14 @@ inline constexpr const char* kContinued = "continued";
 /// planted bug may loop.
 inline constexpr size_t kMostPoints = 20'000;
 
+/// Sets the machine's seed, the order of slots and, if wanted, the probabilities that go with it.
+/// Each thread gets each slot in some schedule, so a scan that leaves a slot out is found. With a
+/// low switch probability a thread stands still for long. With a low drain probability stores
+/// stay hidden. In one schedule of three, threads with long time slices run beside threads with
+/// short ones. A hardware design works in simulated time, which has one schedule. There other seeds
+/// than the first force evictions and delay the acceptance of writes.
+void vary(SimOptions& options, uint64_t seed, bool probabilities);
+
 /// Calls `look` before each persist event, during this object's lifetime.
 class EventWatch {
  public:
