@@ -10,7 +10,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -225,11 +224,9 @@ class CoherentCaches {
   /// for it.
   Level moves_from() const { return moving_.empty() ? Level::l1 : moving_.back().level; }
 
-  /// For tests. Returns the first contradiction between caches, directory and versions of the lines
-  /// below `lines`; empty if there is none.
-  std::string contradiction(uint32_t lines);
-
  private:
+  friend class CoherentCachesCheck;  // of tests
+
   /// The directory's record of a line. It is exact: a cache whose bit is not set has no copy.
   struct alignas(32) Record {
     uint64_t sharers;  ///< the domains with a copy in L2, and perhaps in L1s

@@ -88,22 +88,23 @@ class MemoryController {
 
  private:
   class Channel;
+  /// The constructor sets all of them.
   struct Timing {
-    Time read = 0;
-    Time row_hit = 0;
-    Time write = 0;
-    Time bus = 0;
-    Time turnaround = 0;
-    Time path_there = 0;  ///< to the controller
-    Time path_back = 0;   ///< from the controller
-    size_t read_queue = 0;
-    size_t write_queue = 0;
-    size_t high = 0;  ///< the number of used entries at which a drain begins
-    size_t low = 0;   ///< the number of waiting entries at which writing ends
-    size_t batch = 0;
-    bool rows = false;
-    bool forwards = false;
-    bool merges = false;
+    Time read;
+    Time row_hit;
+    Time write;
+    Time bus;
+    Time turnaround;
+    Time path_there;  ///< to the controller
+    Time path_back;   ///< from the controller
+    size_t read_queue;
+    size_t write_queue;
+    size_t high;  ///< the number of used entries at which a drain begins
+    size_t low;   ///< the number of waiting entries at which writing ends
+    size_t batch;
+    bool rows;
+    bool forwards;
+    bool merges;
   };
 
   /// Division by a number that is a power of two on most machines.
@@ -127,7 +128,7 @@ class MemoryController {
   };
   Place place(uint64_t line) const;
 
-  Timing timing_;
+  Timing timing_{};
   Divisor channel_count_;
   Divisor row_lines_;
   Divisor bank_count_;

@@ -14,6 +14,7 @@
 
 #include "holdfast/machine/sim/caches/memory_controller.h"
 #include "holdfast/runner/spec/machines.h"
+#include "tests/unit/machine/sim/coherent_caches_check.h"
 #include "tests/unit/machine/sim/timed_machine.h"
 
 namespace holdfast::design_caches_test {
@@ -343,7 +344,7 @@ TEST(SimDesignCaches, R06_ARefusedFillLeavesNoCache) {
   };
   b.load(0);
   EXPECT_TRUE(b.script.moves.empty());
-  EXPECT_EQ(b.caches.contradiction(kLines), "");
+  EXPECT_EQ(sim::CoherentCachesCheck::contradiction(b.caches, kLines), "");
 }
 
 // 7. A fill may arrive dirty, and with flags. It is written when it leaves.
@@ -474,7 +475,7 @@ TEST(SimDesignCaches, R12_AnotherCoreGetsTheNewestVersionOnly) {
     b.store(0, kOther);
     b.caches.own(1, 0, b.now);
     EXPECT_EQ(b.marked(0), (Marked{{Level::l2, kOther}, {Level::l1, kDirty | kOther}}));
-    EXPECT_EQ(b.caches.contradiction(kLines), "");
+    EXPECT_EQ(sim::CoherentCachesCheck::contradiction(b.caches, kLines), "");
   }
 }
 
@@ -501,7 +502,7 @@ TEST(SimDesignCaches, R13_TheLineOfTheAccessStays) {
   EXPECT_EQ(b.load(0), kL2 * kNs);
   EXPECT_EQ(asked, 1) << "line 8 has gone down with its flags";
   EXPECT_NE(b.caches.in_l1(0, 0), nullptr);
-  EXPECT_EQ(b.caches.contradiction(kLines), "");
+  EXPECT_EQ(sim::CoherentCachesCheck::contradiction(b.caches, kLines), "");
 }
 
 // 14. Content that a hardware transaction saves in L2 replaces an older version there.
@@ -512,7 +513,7 @@ TEST(SimDesignCaches, R14_SavedContentReplacesAnOlderVersion) {
   b.store(0, kOther);
   b.caches.save_below(0, 0);
   EXPECT_EQ(b.marked(0).front(), (std::pair{Level::l2, kDirty}));
-  EXPECT_EQ(b.caches.contradiction(kLines), "");
+  EXPECT_EQ(sim::CoherentCachesCheck::contradiction(b.caches, kLines), "");
 }
 
 // 14. An aborted hardware transaction uncovers it again.
@@ -524,7 +525,7 @@ TEST(SimDesignCaches, R14_AnAbortUncoversTheSavedContent) {
     b.store(0, kOther);
     b.caches.drop_l1(0, 0);
     EXPECT_EQ(b.marked(0).front(), (std::pair{saved, kDirty | kFlag}));
-    EXPECT_EQ(b.caches.contradiction(kLines), "");
+    EXPECT_EQ(sim::CoherentCachesCheck::contradiction(b.caches, kLines), "");
     b.caches.write_back(0, false, b.now);
     EXPECT_EQ(b.script.writes.size(), 1u) << "a write-back finds it";
   }

@@ -13,6 +13,7 @@
 
 #include "holdfast/base/random.h"
 #include "tests/sanitized.h"
+#include "tests/unit/machine/sim/coherent_caches_check.h"
 #include "tests/unit/machine/sim/timed_machine.h"
 
 namespace holdfast::line_versions_test {
@@ -230,7 +231,7 @@ class World final : private sim::CacheClient {
   }
 
   void check(uint32_t operated) {
-    EXPECT_EQ(caches_.contradiction(kLines), "");
+    EXPECT_EQ(sim::CoherentCachesCheck::contradiction(caches_, kLines), "");
     const Copies after = copies();
     for (uint32_t line = 0; line < kLines; ++line) {
       const Line& state = lines_[line];
