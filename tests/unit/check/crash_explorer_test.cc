@@ -130,12 +130,23 @@ TEST(CrashExplorer, WithoutALimitEachPersistEventIsACrashPoint) {
   EXPECT_LE(once.explored, 2 * once.points);
   EXPECT_GE(once.explored, once.points);
   EXPECT_GE(once.legal, static_cast<double>(once.explored));
+  EXPECT_EQ(once.too_large, 0u);
+  EXPECT_EQ(once.epochs, 0u);
   CrashPlan three = plan();
   three.schedules = 3;
   const CrashCoverage all = explored(three).coverage;
   EXPECT_EQ(all.schedules, 3u);
   EXPECT_EQ(all.points, all.events);
   EXPECT_GT(all.points, once.points);
+}
+
+TEST(CrashExplorer, WhereCachesSurviveAMomentHasOneImage) {
+  CrashPlan safe = plan();
+  safe.machine.domain = Domain::eadr;
+  const CrashCoverage found = explored(safe).coverage;
+  EXPECT_EQ(found.legal, static_cast<double>(found.points));
+  EXPECT_EQ(found.explored, found.points);
+  EXPECT_LE(found.images, found.points);
 }
 
 /// The numbers of events of the first schedule, and the last one is a point in any case.
@@ -251,6 +262,37 @@ TEST(CrashExplorer, DrawsARunUpToItsCrash) {
   for (const auto& slice : whole.slices()) {
     EXPECT_NE(slice.outcome, sim::Timeline::Outcome::unfinished);
   }
+}
+
+TEST(CrashExplorer, WithoutASchedulePlansCoverNothing) {
+  CrashPlan none = plan();
+  none.schedules = 0;
+  const CrashReport report = explored(none);
+  const CrashCoverage& c = report.coverage;
+  for (const uint64_t count : {c.schedules, c.points, c.events, c.explored, c.images,
+                               c.recovery_points, c.continued, c.judged, c.too_large, c.epochs,
+                               report.lost_max, report.mutated, report.mutated_in_creation}) {
+    EXPECT_EQ(count, 0u);
+  }
+  EXPECT_EQ(c.legal, 0);
+}
+
+/// Commands that name no extent of their own rely on it.
+TEST(CrashExplorer, TheUsualPlan) {
+  const CrashPlan usual;
+  EXPECT_TRUE(usual.vary);
+  EXPECT_EQ(usual.first_seed, 1u);
+  EXPECT_EQ(usual.schedules, 100u);
+  EXPECT_EQ(usual.program_seed, 0u);
+  EXPECT_EQ(usual.points, 0u);
+  EXPECT_EQ(usual.events, 0u);
+  EXPECT_EQ(usual.only_point, kNever);
+  EXPECT_EQ(usual.images, 64u);
+  EXPECT_EQ(usual.crash_recovery, 16u);
+  EXPECT_EQ(usual.recovery_images, 4u);
+  EXPECT_EQ(usual.go_on, 16u);
+  EXPECT_EQ(usual.most_violations, 1u);
+  EXPECT_EQ(usual.mutants, 0u);
 }
 
 TEST(CrashExplorer, SeedsVaryTheMachine) {
