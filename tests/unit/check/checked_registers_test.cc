@@ -104,8 +104,7 @@ TEST_F(CheckedRegistersTest, HoldTheWordsThatWereWritten) {
   }
   const Transaction again = run("r0 r3 r4 r6 R2-4 w3");
   for (const Access& access : again.accesses) {
-    EXPECT_EQ((access.writes() ? access.replaced : access.version).word(),
-              expected[access.object]);
+    EXPECT_EQ((access.writes() ? access.replaced : access.version).word(), expected[access.object]);
   }
 }
 

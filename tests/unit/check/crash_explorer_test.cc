@@ -45,8 +45,7 @@ class Spy final : public Subject {
   }
   std::optional<Fault> judge_crash(const Guarantees& promised, uint64_t until,
                                    const Words& recovered) override {
-    return fault_of_crashes ? fault_of_crashes
-                            : registers_.judge_crash(promised, until, recovered);
+    return fault_of_crashes ? fault_of_crashes : registers_.judge_crash(promised, until, recovered);
   }
   uint64_t lost_max() const override { return registers_.lost_max(); }
   std::string program() const override { return registers_.program(); }
@@ -311,8 +310,8 @@ TEST(CrashExplorer, SeedsVaryTheMachine) {
     EXPECT_EQ(options.seed, seed);
     EXPECT_EQ(options.slot_order, seed % 2 == 0 ? seed : 0);
     EXPECT_EQ(options.disturb, 0u);
-    kinds.insert({options.switch_probability, options.drain_probability,
-                  *options.odd_switch_probability});
+    kinds.insert(
+        {options.switch_probability, options.drain_probability, *options.odd_switch_probability});
   }
   EXPECT_EQ(kinds.size(), 3u * 2 * 2);
   EXPECT_EQ(varied(3).switch_probability, 0.25);

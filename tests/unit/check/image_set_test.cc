@@ -250,9 +250,9 @@ std::vector<std::vector<uint32_t>> shown(const Moment& moment, uint64_t most, Ra
 TEST(CheckImageSet, TakesTheExtremesThenSinglesThenRandomOnes) {
   Random random(1);
   const Moment moment = made({3, 1, 3, 3});
-  const std::vector<std::vector<uint32_t>> begin = {
-      {0, 0, 0, 0}, {2, 0, 2, 2}, {2, 0, 0, 0}, {0, 0, 2, 2},
-      {0, 0, 2, 0}, {2, 0, 0, 2}, {0, 0, 0, 2}, {2, 0, 2, 0}};
+  const std::vector<std::vector<uint32_t>> begin = {{0, 0, 0, 0}, {2, 0, 2, 2}, {2, 0, 0, 0},
+                                                    {0, 0, 2, 2}, {0, 0, 2, 0}, {2, 0, 0, 2},
+                                                    {0, 0, 0, 2}, {2, 0, 2, 0}};
   for (const uint64_t most : {1, 2, 3, 4, 7, 8}) {
     const auto picks = shown(moment, most, random);
     ASSERT_EQ(picks.size(), std::max<uint64_t>(most, 2));

@@ -334,9 +334,7 @@ Request draw_bank(Random& random) {
 Request draw_ring(Random& random) {
   const uint64_t kind = random.below(4);
   const uint64_t node = random.below(4);
-  return kind == 0   ? walk()
-         : kind == 1 ? swap_behind(node)
-                     : move_behind(node, random.below(4));
+  return kind == 0 ? walk() : kind == 1 ? swap_behind(node) : move_behind(node, random.below(4));
 }
 const Game kGames[] = {{"set", &kSet, {0, 1}, &draw_keyed},
                        {"map", &kMap, {0, 1}, &draw_keyed},

@@ -160,8 +160,8 @@ void act(Recorder& recorder, std::vector<uint64_t> words, Random& random) {
         client.read(next, words[next]);
       }
     } else {
-      words[object] = random.chance(0.5) ? client.write(object, words[object])
-                                         : client.write_blindly(object);
+      words[object] =
+          random.chance(0.5) ? client.write(object, words[object]) : client.write_blindly(object);
     }
   }
 }

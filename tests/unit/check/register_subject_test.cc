@@ -111,9 +111,9 @@ TEST(RegisterSubject, AnEarlierCrashKnowsNoLaterAnswer) {
 
 TEST(RegisterSubject, SaysWhichObjectsArePieces) {
   Ran ran(kSmall, "W0-2");
-  EXPECT_NE(ran.crash({.durability = Durability::strict}, ran.before).find(
-                "piece 0 is x10, and so on\n"),
-            std::string::npos);
+  EXPECT_NE(
+      ran.crash({.durability = Durability::strict}, ran.before).find("piece 0 is x10, and so on\n"),
+      std::string::npos);
 }
 
 TEST(RegisterSubject, GoesOnBehindTheNumbersOfAnEarlierRun) {

@@ -85,8 +85,7 @@ std::vector<Device> devices() {
 /// Random requests on one device, some of them of a time that has passed.
 class RandomRun {
  public:
-  explicit RandomRun(const MemoryDescription& description)
-      : memory_(description, 64), random_(7) {
+  explicit RandomRun(const MemoryDescription& description) : memory_(description, 64), random_(7) {
     memory_.count_wear();
   }
 

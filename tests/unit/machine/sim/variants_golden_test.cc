@@ -69,8 +69,7 @@ class RandomRun {
       see(row.example);
     }
     see(m_.image_count());
-    for (const SimImage& image :
-         {m_.surviving_image(), m_.earliest_image(), m_.latest_image()}) {
+    for (const SimImage& image : {m_.surviving_image(), m_.earliest_image(), m_.latest_image()}) {
       seen_ = checksum(image.data(), image.size(), seen_);
     }
     return seen_;
@@ -202,7 +201,7 @@ class RandomRun {
 
   void pass_time(Random& random) {
     const uint64_t what = random.below(3);
-    what == 0                 ? m_.pause()
+    what == 0                  ? m_.pause()
     : what == 1 || !m_.timed() ? m_.work(random.below(300))
                                : m_.sleep_until(m_.now() + random.below(2'000'000));
   }
