@@ -46,6 +46,15 @@ inline std::string volatile_design() {
       ->name;
 }
 
+/// A parameter for tests of every design.
+inline std::vector<const DesignInfo*> all_designs() {
+  std::vector<const DesignInfo*> designs;
+  for (const DesignInfo& design : hardware_designs()) {
+    designs.push_back(&design);
+  }
+  return designs;
+}
+
 inline SimOptions options(const MachineDescription& machine, const std::string& design,
                           const Options& design_options = {}) {
   SimOptions o;

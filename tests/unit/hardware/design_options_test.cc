@@ -7,12 +7,11 @@
 #include <cctype>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "holdfast/hardware/designs.h"
+#include "tests/unit/hardware/design_fixture.h"
 #include "tests/unit/option_ranges.h"
 
-namespace holdfast::design_options_test {
+namespace holdfast::design_test::design_options_test {
 namespace {
 
 class DesignOptions : public testing::TestWithParam<const DesignInfo*> {
@@ -43,16 +42,8 @@ TEST_P(DesignOptions, AreNumbersOrNamesOfChoices) {
   }
 }
 
-std::vector<const DesignInfo*> all_designs() {
-  std::vector<const DesignInfo*> designs;
-  for (const DesignInfo& design : hardware_designs()) {
-    designs.push_back(&design);
-  }
-  return designs;
-}
-
 INSTANTIATE_TEST_SUITE_P(Designs, DesignOptions, testing::ValuesIn(all_designs()),
                          [](const auto& test) { return std::string(test.param->name); });
 
 }  // namespace
-}  // namespace holdfast::design_options_test
+}  // namespace holdfast::design_test::design_options_test
