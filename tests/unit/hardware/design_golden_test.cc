@@ -22,7 +22,8 @@ namespace {
 
 constexpr size_t kLines = 1024;
 constexpr size_t kOwn = 24;    ///< lines that one worker stores to
-constexpr size_t kEvery = 197;  ///< one of so many persist events is a power failure
+constexpr size_t kEvery = 97;  ///< one of so many persist events is a power failure
+constexpr size_t kMostImages = 24;
 
 uint64_t sum_of(const SimImage& image, uint64_t seed) {
   return checksum(image.data(), image.size(), seed);
@@ -61,7 +62,7 @@ class Worker {
     for (uint64_t n = 1; n <= 10; ++n) {
       try {
         m_->tx_start();
-        store_some(n % 5 == 0 ? 30 : 1 + random_.below(6));
+        store_some(n % 3 == 0 ? 30 : 1 + random_.below(6));
         if (n % 4 == 3) {
           m_->tx_abort();
         } else {
@@ -218,7 +219,7 @@ void show(std::ostream& out, const Setting& setting) {
     DesignMachine m(o, {}, setting.bytes());
     Seen seen;
     m->before_persist_event([&](uint64_t event) {
-      if (event % kEvery == 0) {
+      if (event % kEvery == 0 && images.size() < kMostImages) {
         images.push_back(m->earliest_image());
       }
     });
@@ -294,6 +295,7 @@ Setting setting_of(const Paragraph& run, const std::string& design) {
   if (run.machine.ends_with("+eadr")) {
     setting.machine.domain = Domain::eadr;
   }
+  setting.machine.slot_order = 4;
   setting.machine.disturb = run.machine.ends_with("+disturb") ? 3 : 0;
   setting.leaves = run.machine.ends_with("+leaves");
   setting.shared = run.machine.ends_with("+shared");
