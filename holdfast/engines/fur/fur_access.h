@@ -28,13 +28,14 @@ struct alignas(kMaxLineBytes) FurThread : HtmThread<M> {
   std::vector<uint64_t> scratch;
   /// The transaction's number (the paper's durTS), or 0. On lines of its own, because a suspended
   /// transaction stores to it (suspended.h).
-  alignas(kMaxLineBytes) uint64_t number = 0;
+  alignas(kMaxLineBytes) uint64_t number;
 
-  void prepare(Mode new_mode, Path new_path) {
-    Base::begin(new_mode, new_path);
+  /// Begins an attempt of an update.
+  void prepare(Path new_path) {
+    Base::begin(Mode::update, new_path);
     number = 0;
     log_full = false;
-    log.begin(new_mode == Mode::update ? redo.room() : 0);
+    log.begin(redo.room());
   }
 
   /// Makes `staged` large enough for the records of `log`.

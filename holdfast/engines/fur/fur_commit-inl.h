@@ -8,11 +8,11 @@ namespace holdfast {
 
 template <class M, Tracking kTracking>
 typename Fur<M, kTracking>::Thread& Fur<M, kTracking>::here() {
-  const int slot = machine_.self();
-  if (slot < 0 || static_cast<size_t>(slot) >= threads_.size()) [[unlikely]] {
+  const auto slot = static_cast<size_t>(machine_.self());
+  if (slot >= threads_.size()) [[unlikely]] {  // as a thread without a slot has, -1
     throw too_many_threads();
   }
-  return *threads_[static_cast<size_t>(slot)];
+  return *threads_[slot];
 }
 
 /// BeginTx and BeginTxReadOnly up to the fence. Returns the durability wait's key.
@@ -68,7 +68,7 @@ void Fur<M, kTracking>::update(FunctionRef<void()> body) {
     if (outcome == Outcome::committed) [[likely]] {
       return;
     }
-    if (outcome == Outcome::log_full && !whole_log) {
+    if (outcome == Outcome::log_full) {  // never with the whole log
       M::reach(Probe{"fur.log_full"});
       whole_log = true;  // no failure of the hardware: does not count
     } else {
@@ -90,7 +90,7 @@ template <class M, Tracking kTracking>
 typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::attempt(Thread& t,
                                                                FunctionRef<void()> body) {
   M::phase(Phase::execute);
-  t.prepare(Context::Mode::update, Path::transaction);
+  t.prepare(Path::transaction);
   const uint64_t key = enter(t.slot);
   // Hardware that rolls registers back returns here a second time, with a cause.
   if (t.htm->begin(kTracking) != AbortCause::none) {

@@ -28,7 +28,7 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, Functio
   counts(t).lock_fallbacks += 1;
 
   M::phase(Phase::execute);
-  t.prepare(Context::Mode::update, Path::locked);
+  t.prepare(Path::locked);
   bool aborted = false;
   const std::exception_ptr failure = run_body<M>(t, body, aborted);
   if (failure) [[unlikely]] {

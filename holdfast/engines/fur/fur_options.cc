@@ -2,22 +2,6 @@
 #include "holdfast/engines/fur/fur_options.h"
 
 namespace holdfast {
-namespace {
-
-Result<uint64_t> choice(const Options& options, const std::string& name, const std::string& zero,
-                        const std::string& one) {
-  const auto found = options.find(name);
-  if (found == options.end() || found->second == zero) {
-    return uint64_t{0};
-  }
-  if (found->second == one) {
-    return uint64_t{1};
-  }
-  return Status(Code::invalid_argument,
-                "option " + name + "=" + found->second + " is neither " + zero + " nor " + one);
-}
-
-}  // namespace
 
 Result<FurOptions> FurOptions::parse(const Options& options, int max_threads) {
   FurOptions o;
@@ -26,15 +10,18 @@ Result<FurOptions> FurOptions::parse(const Options& options, int max_threads) {
     return log.status();
   }
   const auto retries = option_number(options, "retries", o.retries, 0, 1000);
-  const auto timestamps = choice(options, "timestamps", "fixed", "as_printed");
-  for (const auto* result : {&retries, &timestamps}) {
-    if (!result->ok()) {
-      return result->status();
-    }
+  if (!retries) {
+    return retries.status();
+  }
+  const auto found = options.find("timestamps");
+  const std::string timestamps = found == options.end() ? "fixed" : found->second;
+  if (timestamps != "fixed" && timestamps != "as_printed") {
+    return Status(Code::invalid_argument,
+                  "option timestamps=" + timestamps + " is neither fixed nor as_printed");
   }
   o.log = log.value();
   o.retries = retries.value();
-  o.timestamps = timestamps.value() == 0 ? FurTimestamps::fixed : FurTimestamps::as_printed;
+  o.timestamps = timestamps == "fixed" ? FurTimestamps::fixed : FurTimestamps::as_printed;
   return o;
 }
 

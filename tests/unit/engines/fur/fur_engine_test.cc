@@ -25,8 +25,9 @@ TYPED_TEST(FurEngine, TwoFencesPerUpdateAndLogLinesPlusOneWriteBacks) {
             }
           });
         });
-        EXPECT_EQ(c.pfence, 2u);
+        EXPECT_EQ(std::to_string(c.pfence), TypeParam::kDescription.fences);
         EXPECT_EQ(c.psync, 0u);
+        EXPECT_EQ(c.fence, 1u) << "the announcement, or the lock";
         EXPECT_EQ(c.pwb, (16 * n + line - 1) / line + 1) << n << " words, lines of " << line;
       }
       this->stop();
@@ -54,21 +55,71 @@ TYPED_TEST(FurEngine, AnUpdateThatStoresNothingPersistsNothing) {
 }
 
 TYPED_TEST(FurEngine, StatisticsCountWhatHappened) {
-  auto& heap = this->start();
+  for (const char* retries : {"10", "0"}) {
+    auto& heap = this->start({{"retries", retries}});
+    heap.write(1, 7);
+    heap.engine().update([&] {
+      heap.set(1, 8);
+      heap.set(1, 9);  // logged once
+    });
+    for (int i = 0; i < 2; ++i) {
+      heap.read(1);
+      EXPECT_THROW(heap.engine().update([] { throw Refused(); }), Refused);
+      EXPECT_THROW(heap.engine().read([] { throw Refused(); }), Refused);
+    }
+    const Statistics s = heap.engine().statistics();
+    EXPECT_EQ(s.update_commits, 2u);
+    EXPECT_EQ(s.read_commits, 2u);
+    EXPECT_EQ(s.user_aborts, 4u);
+    EXPECT_EQ(s.lock_fallbacks, std::string(retries) == "0" ? 4u : 0u);
+    EXPECT_EQ(s.bytes_stored, 24u);
+    EXPECT_EQ(s.bytes_written, 2u * (16 + 40));
+    heap.engine().close().check();
+    EXPECT_EQ(heap.engine().statistics().replayed, 2u);
+    EXPECT_EQ(heap.engine().statistics().bytes_written, 2u * (16 + 40) + 16);
+    this->stop();
+  }
+}
+
+/// A marker of an abort would take the slot of another transaction.
+TYPED_TEST(FurEngine, AnAttemptThatEndsBeforeItsNumberLeavesNoMarker) {
+  SimOptions sim;
+  sim.htm_store_lines = 6;
+  auto& heap = this->start({}, sim);
   heap.write(1, 7);
   heap.engine().update([&] {
-    heap.set(1, 8);
-    heap.set(1, 9);  // logged once
+    for (size_t i = 0; i < 9; ++i) {
+      heap.set((i + 1) * kLineWords, 5);
+    }
   });
-  heap.read(1);
   const Statistics s = heap.engine().statistics();
-  EXPECT_EQ(s.update_commits, 2u);
-  EXPECT_EQ(s.read_commits, 1u);
-  EXPECT_EQ(s.bytes_stored, 24u);
-  EXPECT_EQ(s.bytes_written, 2u * (16 + 40));
+  EXPECT_EQ(s.aborts[static_cast<size_t>(AbortCause::capacity)], 10u);
+  EXPECT_EQ(s.bytes_written, (16 + 40) + (9 * 16 + 40));
   heap.engine().close().check();
-  EXPECT_EQ(heap.engine().statistics().replayed, 2u);
-  EXPECT_EQ(heap.engine().statistics().bytes_written, 2u * (16 + 40) + 16);
+  EXPECT_EQ(SimMachine::load(reinterpret_cast<uint64_t*>(heap.regions().home) + 1), 7u);
+}
+
+/// Under the lock a full log ends a body, too, which then runs again. An exception of a later body
+/// is the user's.
+TYPED_TEST(FurEngine, ALogThatWasFullIsForgotten) {
+  auto& heap = this->start({{"retries", "0"}, {"log_bytes", "1024"}});
+  heap.write(0, 1);
+  heap.engine().update([&] {
+    for (size_t i = 0; i < 62; ++i) {
+      heap.set(i, 2);
+    }
+  });
+  EXPECT_EQ(heap.engine().statistics().lock_fallbacks, 3u) << "the log should have been full";
+  int runs = 0;
+  EXPECT_THROW(heap.engine().update([&] {
+    heap.set(0, 3);
+    if (++runs < 5) {
+      throw Refused();
+    }
+  }),
+               Refused);
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(heap.read(0), 2u);
 }
 
 TYPED_TEST(FurEngine, AReadOnlyTransactionSeesOneState) {

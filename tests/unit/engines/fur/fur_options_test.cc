@@ -23,6 +23,16 @@ TEST(FurOptions, RefusesWhatMakesNoSense) {
   EXPECT_GE(fur_area_bytes({}, 64).value(), 64u * (1 << 20) + 65536 * 64);
 }
 
+TEST(FurOptions, HaveTheDefaultsThatTheyName) {
+  Options named;
+  for (const OptionInfo& option : kFurOptions) {
+    named[option.name] = option.fallback;
+  }
+  const FurOptions usual = FurOptions::parse({}, 8).value();
+  EXPECT_EQ(usual.retries, FurOptions::parse(named, 8).value().retries);
+  EXPECT_EQ(usual.timestamps, FurTimestamps::fixed);
+}
+
 /// Without full suspend, updates take the lock.
 TEST(FurOptions, NeedsFullSuspendAndForSnapshotsUntrackedLoads) {
   const HtmCapabilities power = {.untracked_loads = true, .suspend = true};
