@@ -82,11 +82,7 @@ class FurMv : public FurMvAccess<M> {
   }
 
   Status format() { return log_.format(); }
-  Status recover(RecoveryReport& report) {
-    Status status = log_.recover(kDescription.name, report);
-    pins_.advance(log_.last_number());
-    return status;
-  }
+  Status recover(RecoveryReport& report) { return log_.recover(kDescription.name, report); }
   Status close() { return log_.close(); }
   Result<ReplayReport> replay(const ReplayOptions& options) { return log_.replay(options); }
   void grown(size_t bytes) { log_.grown(bytes); }
@@ -129,11 +125,11 @@ class FurMv : public FurMvAccess<M> {
 
 template <class M>
 typename FurMv<M>::Thread& FurMv<M>::here() {
-  const int slot = machine_.self();
-  if (slot < 0 || static_cast<size_t>(slot) >= threads_.size()) [[unlikely]] {
+  const auto slot = static_cast<size_t>(machine_.self());
+  if (slot >= threads_.size()) [[unlikely]] {  // as a thread without a slot has, -1
     throw too_many_threads();
   }
-  return *threads_[static_cast<size_t>(slot)];
+  return *threads_[slot];
 }
 
 template <class M>
@@ -216,7 +212,7 @@ typename FurMv<M>::Outcome FurMv<M>::attempt(Thread& t, const Claim& claim,
   if (bytes > t.redo.room()) [[unlikely]] {
     pins_.unpin(t.slot);
     await_all(t, t.snapshot, Site{"furmv.no_store.durability_wait"});
-    if (bytes > t.redo.size()) {
+    if (t.needs_loan(bytes)) {
       M::reach(Probe{"furmv.loan_needed"});
       throw LoanNeeded{bytes};
     }
@@ -245,7 +241,7 @@ void FurMv<M>::update_alone(Thread& t, Claim& claim, FunctionRef<void()> body) {
   M::reach(Probe{"furmv.alone"});
   claim.take();
   log_.make_room(t.redo, t.slot, true);
-  pins_.await_updates(t.slot);
+  pins_.await_updates();
   // All numbers given out are durable. No record that will still be replayed stores to the loan,
   // whose bytes may have had an owner.
   log_.replay_up_to(log_.last_number(), t.slot);
@@ -269,7 +265,7 @@ void FurMv<M>::update_alone(Thread& t, Claim& claim, FunctionRef<void()> body) {
   M::phase(Phase::commit);
   build_records(t);
   const uint64_t bytes = t.records.size() * sizeof(uint64_t);
-  const bool lent = bytes > t.redo.size();
+  const bool lent = t.needs_loan(bytes);
   if (lent && bytes > t.loan.bytes) {
     M::reach(Probe{"furmv.alone.larger"});
     undo(t, number);
@@ -316,8 +312,7 @@ bool FurMv<M>::lock_stripes(Thread& t) {
   for (size_t i = 0; i < t.locked.size(); ++i) {
     auto& [stripe, owner] = t.locked[i];
     // No order is relied on: the compare-exchange below repeats the load.
-    owner = stripe->owner.load(std::memory_order_acquire);
-    for (;;) {
+    for (owner = stripe->owner.load(std::memory_order_acquire);;) {
       if (Table::locked(owner)) {
         M::reach(Probe{"furmv.stripe_wait"});
         owner = machine_.wait_while(stripe->owner, owner);
@@ -436,7 +431,7 @@ void FurMv<M>::build_records(Thread& t) {
 template <class M>
 void FurMv<M>::harden(Thread& t, uint64_t number, uint64_t bytes) {
   M::phase(Phase::log_flush);
-  const bool lent = bytes > t.redo.size();
+  const bool lent = t.needs_loan(bytes);
   uint64_t start = t.redo.start();
   if (lent) [[unlikely]] {
     start = log_.write_lent(t.loan, t.records.data(), bytes, Site{"furmv.lent.log"});

@@ -41,8 +41,8 @@ struct alignas(kMaxLineBytes) FurMvThread : Context {
   VersionStore<M> store;
   RedoLog<M> redo;
   uint64_t most_words;  ///< that the redo log may have room for
-  uint64_t snapshot = 0;
-  uint64_t stored_bytes = 0;  ///< by the body
+  uint64_t snapshot;
+  uint64_t stored_bytes;  ///< by the body
   WriteSet writes;
   std::vector<uint64_t> promoted;  ///< offsets
   std::vector<Locked> locked;
@@ -57,7 +57,6 @@ struct alignas(kMaxLineBytes) FurMvThread : Context {
   void prepare(Mode new_mode) {
     mode = new_mode;
     stored_bytes = 0;
-    nested_failure = nullptr;
     if (new_mode == Mode::update) {
       writes.clear();
       promoted.clear();
@@ -71,6 +70,9 @@ struct alignas(kMaxLineBytes) FurMvThread : Context {
     saved = {};
     stored = {};
   }
+
+  /// Whether so many bytes of records do not fit into the redo log.
+  bool needs_loan(uint64_t bytes) const { return bytes > redo.size(); }
 
   uint64_t offset_of(const void* p) const {
     return static_cast<uint64_t>(static_cast<const std::byte*>(p) - data);
@@ -90,14 +92,6 @@ struct alignas(kMaxLineBytes) FurMvThread : Context {
     const T value = M::load_acquire(p);
     const uint64_t number = VersionTable<M>::number(stripe.owner.load(std::memory_order_acquire));
     return number <= snapshot ? value : older(stripe, number, p, value);
-  }
-
-  /// Calls f(word, shift, bytes, value) for each aligned word under [p, p + n).
-  template <class F>
-  void read_words(const void* p, size_t n, F&& f) {
-    for_each_word(p, n, [&](uint64_t* word, size_t shift, size_t bytes, uint64_t /*mask*/) {
-      f(word, shift, bytes, read(static_cast<const uint64_t*>(word)));
-    });
   }
 
   /// Notes a store to an aligned word, as WriteSet::put does. Throws LoanNeeded once the redo log

@@ -33,11 +33,11 @@ namespace holdfast {
 
 /// One saved value.
 struct Version {
-  uint64_t word = 0;    ///< address
-  uint64_t before = 0;  ///< the word's value until `over` overwrote it
-  uint64_t over = 0;    ///< number of the overwriter
-  uint64_t next = 0;    ///< address of the next older version of the stripe, if next_over is not 0
-  uint64_t next_over = 0;
+  uint64_t word;    ///< address
+  uint64_t before;  ///< the word's value until `over` overwrote it
+  uint64_t over;    ///< number of the overwriter
+  uint64_t next;    ///< address of the next older version of the stripe, if next_over is not 0
+  uint64_t next_over;
 };
 
 /// The owner words and version lists of a heap's stripes, shared by all threads.
@@ -139,8 +139,8 @@ class SnapshotPins {
     return oldest;
   }
 
-  /// Waits for all updates that are pinned. Costs a heavy fence.
-  void await_updates(int self) const {
+  /// Waits for all updates that are pinned; the caller is not. Costs a heavy fence.
+  void await_updates() const {
     if (machine_.skips(Site{"furmv.alone.wait"})) {
       return;
     }
@@ -151,7 +151,7 @@ class SnapshotPins {
     for (int s = 0; s < n; ++s) {
       // Acquire: pairs with unpin(). The other update's stores come before this thread's loads.
       uint64_t pinned = pins_[s].word.load(std::memory_order_acquire);
-      while (s != self && (pinned & kUpdate) != 0) {
+      while ((pinned & kUpdate) != 0) {
         pinned = machine_.wait_while(pins_[s].word, pinned);
       }
     }

@@ -209,7 +209,13 @@ TEST(FurMv, ALargeUpdateIsSeenWholeAndAFailedOneNever) {
               throw value;
             }
           };
-          EXPECT_THROW(heap.engine().update([&] { store_all(true); }), uint64_t);
+          uint64_t seen = 0;
+          EXPECT_THROW(heap.engine().update([&] {
+            seen = heap.get(1);
+            store_all(true);
+          }),
+                       uint64_t);
+          EXPECT_GE(heap.read(1), seen) << "seed " << seed;
           heap.engine().update([&] { store_all(false); });
         }
         heap.engine().update([&] { heap.engine().lend({}); });
@@ -229,12 +235,16 @@ TEST(FurMv, ALargeUpdateIsSeenWholeAndAFailedOneNever) {
           heap.engine().update([&] {
             EXPECT_FALSE(running);
             heap.set(1, heap.get(1) + 1);
+            EXPECT_FALSE(running);
           });
         }
       }
     });
     EXPECT_EQ(heap.read(0), 40u);
     EXPECT_EQ(heap.read(1), 40u);
+    const Statistics s = heap.engine().statistics();
+    EXPECT_EQ(s.user_aborts, 4u);
+    EXPECT_EQ(s.aborts[static_cast<size_t>(AbortCause::conflict)], 0u) << "who waits has not lost";
   }
   EXPECT_GT(overlaps, 0u) << "no reader ran beside a large update";
 }
