@@ -47,7 +47,6 @@ class RomulusEngine : public FrameOf<M, Variant> {
   }
 
   Status close() {
-    background_.stop();
     return Frame::on_medium([&] {
       if (this->writer_.commit()) {
         this->writer_.finish();

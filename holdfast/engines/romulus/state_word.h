@@ -31,7 +31,6 @@ struct StateWord {
   unsigned limit_log2 = 0;  ///< only in phase mutating
 
   static constexpr uint64_t kMaxUsed = ((uint64_t{1} << 34) - 1) * kLineBytes;
-  static constexpr unsigned kMaxLimitLog2 = 63;
 
   uint64_t pack() const {
     const uint64_t payload = static_cast<uint64_t>(phase) | (used / kLineBytes) << 2 |

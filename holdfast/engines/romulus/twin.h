@@ -28,7 +28,7 @@ class Twin {
   void format() {
     M::store(word(0), kMagic);
     mark({.phase = Phase::idle});
-    machine_.pwb(word(0), Site{"romulus.format"});
+    write_back_state(Site{"romulus.format"});
     // The state is durable before the superblock makes the file a heap.
     machine_.psync(Site{"romulus.format.sync"});
   }
@@ -56,7 +56,7 @@ class Twin {
         undo ? "undid an unfinished batch of updates" : "finished a committed batch of updates";
     // After a killed process the state may have been read from a cache. It decides which copy is
     // overwritten, so it must be durable before that. A power cut must find the same state again.
-    machine_.pwb(word(1), Site{"romulus.recover.state"});
+    write_back_state(Site{"romulus.recover.state"});
     machine_.pfence(Site{"romulus.recover.state.fence"});
     if (!machine_.skips(Site{"romulus.recover.overwrite"})) {
       overwrite(undo ? main() : twin(), undo ? twin() : main(), report.bytes);
@@ -70,13 +70,14 @@ class Twin {
 
   /// Makes the last idle state durable. A batch does not: it leaves that to the next one.
   void finish() {
-    machine_.pwb(word(1), Site{"romulus.state.idle"});
+    write_back_state(Site{"romulus.state.idle"});
     // The idle state is durable before recovery, or close, returns.
     machine_.psync(Site{"romulus.state.idle.sync"});
   }
 
   void mark(const StateWord& state) { M::store_release(word(1), state.pack()); }
-  void write_back_state(Site site) { machine_.pwb(word(1), site); }
+  /// The header lies in one line.
+  void write_back_state(Site site) { machine_.pwb(regions_.area, site); }
 
   /// The offset of the first word below `bytes` in which the copies differ, or `bytes`.
   uint64_t first_difference(uint64_t bytes) const {

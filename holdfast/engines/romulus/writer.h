@@ -100,8 +100,8 @@ class Writer {
     const bool gives_up = kept_bytes_ > std::max<uint64_t>(used_ / 4, kPageBytes);
     if (gives_up && !full_) {
       M::reach(Probe{"romulus.gives_up_log"});
+      full_ = true;
     }
-    full_ = full_ || gives_up;
     if (full_) {
       write_back_logged({});
       log_.truncate({});
@@ -132,7 +132,8 @@ class Writer {
   }
 
   bool may_stay_open() {
-    const bool stored = stage_ == Stage::open || (stage_ == Stage::mutating && kept_bytes_ > 0);
+    // A batch of which no body was kept has written lines back.
+    const bool stored = stage_ == Stage::open || stage_ == Stage::mutating;
     return lag_.can_lag() && stored && !wrote_back_ && !lag_.should_sync() &&
            (lag_.has_credits() || machine_.skips(Site{"romulus.lag.credits"}));
   }
@@ -267,8 +268,7 @@ class Writer {
     M::reach(Probe{"romulus.cancels"});
     const PhaseScope<M> scope(holdfast::Phase::data_flush);
     used_ = committed_used_;
-    gate_.committed();
-    // Main is durably restored before the state calls it consistent.
+    // Readers may stay where they are: both copies are equal. Main is durably restored before the state calls it consistent.
     close_batch(Site{"romulus.undo.fence"});
   }
 

@@ -90,6 +90,10 @@ RecoveryCost recovery_cost(size_t heap_bytes, size_t used, romulus::Phase phase)
   const SimCounters before = machine.statistics();
   heap.recover().check();
   EXPECT_TRUE(heap.report().needed);
+  EXPECT_EQ(heap.report().transactions, 1u);
+  EXPECT_EQ(heap.report().text, phase == romulus::Phase::mutating
+                                    ? "undid an unfinished batch of updates"
+                                    : "finished a committed batch of updates");
   return {(machine.statistics() - before).loads, machine.counters().pwb, heap.report().bytes};
 }
 
@@ -114,6 +118,33 @@ TYPED_TEST(RomulusCost, RecoveryIsBoundedByWhatIsUsed) {
     EXPECT_EQ(small.loads, large.loads);
     EXPECT_EQ(small.write_backs, large.write_backs);
     EXPECT_LE(large.bytes, 256u << 10);
+  }
+}
+
+/// Over a journal, memory begins with what is durable, so only lines that differ are written back.
+TYPED_TEST(RomulusCost, RecoveryOverAJournalWritesBackWhatDiffers) {
+  constexpr size_t kUsed = 16 * kPageBytes;
+  for (const bool journal : {false, true}) {
+    const SimOptions options = {.threads = 1, .domain = Domain::file, .journal = journal};
+    SimImage image;
+    {
+      SimMachine machine(options);
+      EngineFixture<TypeParam> heap(machine, {.bytes = kUsed});
+      heap.format().check();
+      heap.write(kUsed / sizeof(uint64_t) - 1, 1);
+      heap.engine().close().check();
+      image = machine.latest_image();
+      // A word of the twin that an interrupted batch has not copied yet.
+      const uint64_t state = romulus::StateWord{romulus::Phase::copying, kUsed}.pack();
+      std::memcpy(image.data() + sizeof state, &state, sizeof state);
+      image[heap.regions().area_bytes + kUsed + 5 * kPageBytes + 16] ^= std::byte{1};
+    }
+    SimMachine machine(options, image);
+    EngineFixture<TypeParam> heap(machine, {.bytes = kUsed});
+    heap.recover().check();
+    heap.engine().compare_copies().check();
+    EXPECT_EQ(machine.counters().pwb, (journal ? 1 : kUsed / kLineBytes) + 2);  // twice the state
+    EXPECT_EQ(machine.latest_image(), machine.earliest_image());
   }
 }
 

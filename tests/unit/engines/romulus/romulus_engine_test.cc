@@ -3,7 +3,9 @@
 // What do the Romulus engines promise a single thread, and at what cost?
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <stdexcept>
+#include <string>
 
 #include "holdfast/engines/romulus/romulus.h"
 #include "holdfast/machine/sim/sim_machine.h"
@@ -132,6 +134,8 @@ TYPED_TEST(RomulusEngineTest, CopiesEverythingWhenTheLogGetsLong) {
             (quarter + (this->kFull ? words : quarter)) * sizeof(uint64_t) + this->kStateBytes);
   EXPECT_EQ(fill(3, quarter + 1).bytes,
             (quarter + 1 + words) * sizeof(uint64_t) + this->kStateBytes);
+  EXPECT_EQ(fill(3, 1).bytes,
+            (1 + (this->kFull ? words : 1)) * sizeof(uint64_t) + this->kStateBytes);
   this->heap_.engine().compare_copies().check();
   EXPECT_EQ(this->heap_.read(words - 1), 3u);
 }
@@ -162,6 +166,10 @@ TYPED_TEST(RomulusEngineTest, AThrowUndoesTheBody) {
   });
   EXPECT_EQ(cost.pfence, 2u);  // MUT, and the restored lines before IDL
   EXPECT_EQ(cost.psync, 0u);
+  EXPECT_EQ(cost.bytes, 2 * 3 * sizeof(uint64_t) + 2 * sizeof(uint64_t));
+  const uint64_t first = (1 + (this->kFull ? 8 : 1)) * sizeof(uint64_t) + this->kStateBytes;
+  EXPECT_EQ(this->heap_.engine().statistics().bytes_written, first + cost.bytes);
+  EXPECT_EQ(this->heap_.engine().statistics().bytes_stored, sizeof(uint64_t));
   EXPECT_EQ(this->heap_.read(1), 11u);
   EXPECT_EQ(this->heap_.read(this->kFar), 0u);
   this->heap_.engine().compare_copies().check();
@@ -247,10 +255,73 @@ TYPED_TEST(RomulusFormat, ADamagedHeaderIsRepairedWhereTheCopiesAreEqual) {
     SimMachine machine({}, bad);
     EngineFixture<TypeParam> heap(machine);
     ASSERT_TRUE(heap.recover().ok()) << "bit " << bit;
+    EXPECT_EQ(heap.report().needed, bit >= 64) << "bit " << bit;
+    EXPECT_EQ(heap.report().text, bit >= 64
+                                      ? "the state was damaged, and both copies are equal"
+                                      : "both copies were whole");
     EXPECT_EQ(heap.read(1), 1U) << "bit " << bit;
     heap.write(1, 2);
     EXPECT_EQ(heap.read(1), 2U) << "bit " << bit;
   }
+}
+
+/// Also says in plain text what the area is.
+TYPED_TEST(RomulusFormat, AnEmptyHeaderIsMadeAnew) {
+  SimImage image = heap_with_one_word<TypeParam>();
+  const auto title = [&] { return std::string(reinterpret_cast<const char*>(image.data()), 8); };
+  const std::string format = title();
+  EXPECT_EQ(format.substr(0, 6), "ROMULU");
+  std::memset(image.data(), 0, 2 * sizeof(uint64_t));
+  SimMachine machine({}, image);
+  EngineFixture<TypeParam> heap(machine);
+  heap.recover().check();
+  image = machine.earliest_image();
+  EXPECT_EQ(title(), format);
+  uint64_t word = 0;
+  std::memcpy(&word, image.data() + sizeof word, sizeof word);
+  const auto state = romulus::StateWord::unpack(word);
+  ASSERT_TRUE(state.has_value());
+  EXPECT_EQ(state->phase, romulus::Phase::idle);
+  EXPECT_EQ(state->used, heap.regions().bytes);
+}
+
+/// The state keeps the high-water mark of committed stores, in whole lines, through a recovery.
+TYPED_TEST(RomulusFormat, TheStateKnowsTheBytesInUse) {
+  SimImage image;
+  const auto used = [&] {
+    uint64_t word = 0;
+    std::memcpy(&word, image.data() + sizeof word, sizeof word);
+    return romulus::StateWord::unpack(word).value().used;
+  };
+  constexpr uint64_t kUsed = 100 * kLineBytes;
+  {
+    SimMachine machine;
+    EngineFixture<TypeParam> heap(machine);
+    heap.format().check();
+    heap.engine().update([&] {  // one byte, the first of a line
+      TypeParam::store(reinterpret_cast<uint8_t*>(heap.regions().data) + kUsed - kLineBytes,
+                       uint8_t{1});
+    });
+    image = machine.latest_image();
+    EXPECT_EQ(used(), kUsed);
+    heap.write(kUsed / sizeof(uint64_t) - 1, 1);
+    image = machine.latest_image();
+    EXPECT_EQ(used(), kUsed);
+  }
+  SimMachine machine({}, image);
+  EngineFixture<TypeParam> heap(machine);
+  heap.recover().check();
+  uint64_t states = 0;
+  machine.before_persist_event([&](uint64_t) {
+    image = machine.latest_image();
+    EXPECT_EQ(used(), kUsed);
+    ++states;
+  });
+  machine.run_threads(1, [&](int) { heap.write(0, 1); });
+  machine.before_persist_event({});
+  EXPECT_GT(states, 3u);
+  image = machine.latest_image();
+  EXPECT_EQ(used(), kUsed);
 }
 
 TYPED_TEST(RomulusFormat, ADamagedStateIsReportedAndNothingChangedWhereTheCopiesDiffer) {
@@ -304,6 +375,24 @@ TYPED_TEST(RomulusFormat, OneMoreFenceWhenABatchOutgrowsTheHeap) {
   EXPECT_EQ(fences(kLast), 5u);
   EXPECT_EQ(fences(kLast), 4u);
   heap.engine().compare_copies().check();
+  EXPECT_EQ(machine.probes()["romulus.raises_limit"], 1u);
+}
+
+/// The first batch may touch 256 KiB.
+TYPED_TEST(RomulusFormat, NoMoreFenceForABatchWithinTheLimit) {
+  constexpr size_t kWordsOfLimit = (size_t{256} << 10) / sizeof(uint64_t);
+  for (const size_t last : {kWordsOfLimit - 1, kWordsOfLimit}) {
+    SimMachine machine;
+    EngineFixture<TypeParam> heap(machine, {.bytes = 128 * kPageBytes});
+    heap.format().check();
+    const auto before = machine.counters();
+    heap.engine().update([&] {
+      heap.set(0, last);
+      heap.set(last, last);
+    });
+    const auto cost = machine.counters() - before;
+    EXPECT_EQ(cost.pfence + cost.psync, last < kWordsOfLimit ? 4u : 5u);
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <vector>
 
 #include "holdfast/engines/romulus/romulus.h"
 #include "holdfast/heap/heap.h"
@@ -120,6 +121,67 @@ TEST(RomulusLag, ABodyThatThrowsIsUndoneAndTheRestStands) {
   EXPECT_EQ(left, (Words{1, 2}));
 }
 
+/// A fence covers the write-backs of its own thread only. So a batch that has written back, to undo
+/// a body or because it is large, is made durable at once. The next one lags again.
+TEST(RomulusLag, ABatchThatHasWrittenBackDoesNotLag) {
+  struct Stop {};
+  const auto left = [](bool stores, bool more) {
+    return after_crash(kNine, [&](SimMachine&, Fixture& heap) {
+      heap.write(0, 1);
+      EXPECT_THROW(heap.engine().update([&] {
+        if (stores) {
+          heap.set(1, 5);
+        }
+        throw Stop();
+      }),
+                   Stop);
+      if (more) {
+        heap.write(1, 7);
+      }
+    });
+  };
+  EXPECT_EQ(left(true, false), (Words{1, 0}));
+  EXPECT_EQ(left(true, true), (Words{1, 0}));
+  EXPECT_EQ(left(false, false), (Words{0, 0})) << "nothing to undo";
+  const Words large = after_crash(kNine, [](SimMachine&, Fixture& heap) {
+    const std::vector<uint64_t> page(heap.words(), 3);
+    heap.engine().update([&] {
+      Engine::store_range(heap.word(0), page.data(), kPageBytes);
+      Engine::store_range(heap.word(0), page.data(), kPageBytes);
+    });
+  });
+  EXPECT_EQ(large, (Words{3, 3}));
+}
+
+TEST(RomulusLag, WhatStoresNothingIsNotPending) {
+  after_crash(kNine, [](SimMachine&, Fixture& heap) {
+    heap.engine().update([] {});
+    EXPECT_EQ(heap.engine().pending().count, 0u);
+    heap.write(0, 1);
+    heap.engine().update([] {});
+    EXPECT_EQ(heap.engine().pending().count, 1u);
+  });
+}
+
+TEST(RomulusLag, ACloseLeavesNothingToRecover) {
+  SimImage image;
+  {
+    SimMachine machine({.threads = 1});
+    Fixture heap(machine, {.options = kNine, .bytes = kPageBytes});
+    heap.format().check();
+    heap.recover().check();
+    heap.write(0, 1);
+    heap.engine().close().check();
+    heap.engine().compare_copies().check();
+    image = machine.earliest_image();
+  }
+  SimMachine machine({.threads = 1}, image);
+  Fixture heap(machine, {.bytes = kPageBytes});
+  heap.recover().check();
+  EXPECT_FALSE(heap.report().needed);
+  EXPECT_EQ(heap.read(0), 1u);
+}
+
 /// No thread commits any more, but one still runs, so simulated time passes.
 TEST(RomulusLag, TheFlusherEndsTheLagOfAnOldUpdate) {
   const auto run = [](SimMachine& machine, Fixture& heap) {
@@ -134,6 +196,7 @@ TEST(RomulusLag, TheFlusherEndsTheLagOfAnOldUpdate) {
     });
   };
   EXPECT_EQ(after_crash({{"lag", "9"}, {"lag_ms", "1"}}, run, 2)[0], 1u);
+  EXPECT_EQ(after_crash({{"lag", "9"}, {"lag_ms", "100000"}}, run, 2)[0], 0u) << "it is not old";
 }
 
 TEST(RomulusLag, UpdatesAreDurableWithoutTheOptions) {

@@ -31,6 +31,16 @@ TEST(RomulusStateWord, ComesBackAsItWasPacked) {
   }
 }
 
+TEST(RomulusStateWord, HasThisForm) {
+  EXPECT_EQ(StateWord::kMaxUsed, (uint64_t{1} << 40) - kLineBytes);
+  const StateWord idle{.phase = Phase::idle};
+  EXPECT_EQ(idle.used, 0u);
+  EXPECT_EQ(idle.limit_log2, 0u);
+  const uint64_t word = StateWord{Phase::mutating, 3 * kLineBytes, 20}.pack();
+  const uint64_t payload = uint64_t{20} << 36 | 3 << 2 | 2;
+  EXPECT_EQ(word, payload | mix64(payload) >> 42 << 42);
+}
+
 TEST(RomulusStateWord, NoticesEveryFlippedBitAndZeroes) {
   for (uint64_t used = 0; used < 1000 * kLineBytes; used += kLineBytes) {
     for (const Phase phase : {Phase::idle, Phase::mutating, Phase::copying}) {
@@ -49,6 +59,7 @@ TEST(RomulusStateWord, LimitAllowsAtLeastDoubling) {
     EXPECT_GE(uint64_t{1} << romulus::limit_log2(used), 2 * used);
     EXPECT_LE(uint64_t{1} << romulus::limit_log2(used), std::max(4 * used, uint64_t{256} << 10));
   }
+  EXPECT_EQ(uint64_t{1} << romulus::limit_log2(0), uint64_t{256} << 10);
 }
 
 /// Also holds for the two sides: the readers' side does not change under them.
