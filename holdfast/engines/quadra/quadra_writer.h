@@ -255,14 +255,12 @@ void Writer<M, Gate>::write_record(WriteSet::Entry& e) {
   const uint64_t place = RecordWords::place_of(offset, words_.size());
   const uint64_t open = number_ << kSealBits;
   const bool is_new = e.engine == Table::kNone;
-  uint64_t old = 0;
   if (is_new) {
     e.engine = table_.claim(kPool, offset);
-    old = M::load(reinterpret_cast<const uint64_t*>(regions_.home + offset));
     M::store_release(table_.place(e.engine), place);
-  } else {
-    old = M::load(table_.main(e.engine));
   }
+  const auto* const home = reinterpret_cast<const uint64_t*>(regions_.home + offset);
+  const uint64_t old = M::load(is_new ? home : table_.main(e.engine));
   if (!machine_.skips(Site{"quadra.back"})) {
     M::store_release(table_.back(e.engine), old);
   }

@@ -6,8 +6,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <optional>
 #include <set>
+#include <string>
 #include <vector>
+
+#include "holdfast/base/random.h"
 
 #include "tests/unit/engines/parts/durability/loan_world.h"
 
@@ -119,11 +124,13 @@ TYPED_TEST_P(LoanEngine, ADamagedLogIsRefused) {
   {
     W w;
     images = W::cuts_of_large(w, 6);
-    at = w.heap.regions().area_bytes + W::kLoan + 24;
+    at = w.heap.regions().area_bytes + W::kLoan;
   }
   int refused = 0;
-  for (SimImage& image : images) {
-    image[at] ^= std::byte{4};
+  for (size_t i = 0; i < 2 * images.size(); ++i) {
+    SimImage image = images[i / 2];
+    // A byte near the beginning, or of the last word.
+    image[at + (i % 2 == 0 ? 24 : 2 * W::kWords * sizeof(uint64_t) - 5)] ^= std::byte{4};
     SimMachine machine(W::options(), image);
     typename W::Heap after(machine, W::shape());
     const Status status = after.recover();
@@ -138,8 +145,103 @@ TYPED_TEST_P(LoanEngine, ADamagedLogIsRefused) {
   EXPECT_GT(refused, 0);
 }
 
+/// Records of before must not come home over the loan, or over the words of the large update.
+TYPED_TEST_P(LoanEngine, EarlierStoresToTheSameWordsAndToTheLoanAreForgotten) {
+  using W = World<TypeParam>;
+  std::vector<SimImage> images;
+  {
+    W w;
+    w.machine.before_persist_event(
+        [&](uint64_t) { images.push_back(w.machine.earliest_image()); });
+    w.machine.run_threads(1, [&](int) {
+      for (const uint64_t value : {1, 2}) {
+        for (size_t i = 0; i < 4; ++i) {
+          w.heap.write(W::kLoan / sizeof(uint64_t) + 3 * i, 77);
+        }
+        W::lend(w.heap);
+        w.heap.write(0, value);  // also what its words were before
+        W::write_large(w.heap, value);
+        W::lend(w.heap, 0);
+      }
+    });
+    w.machine.before_persist_event({});
+    images.push_back(w.machine.earliest_image());
+  }
+  for (const SimImage& image : images) {
+    SimMachine machine(W::options(), image);
+    typename W::Heap after(machine, W::shape());
+    after.recover().check();
+    const uint64_t value = after.read(2);
+    for (size_t i = 1; i < W::kWords; ++i) {
+      ASSERT_EQ(after.read(2 * i), value);
+    }
+    EXPECT_TRUE(after.read(0) == value || after.read(0) == value + 1);
+  }
+}
+
+/// Ranges of any size and alignment, and words over them; power fails when it has returned, and
+/// again after a recovery and another one.
+TYPED_TEST_P(LoanEngine, ALargeUpdateOfAnyBytesIsThereWhole) {
+  using W = World<TypeParam>;
+  SimImage image;
+  std::string expected;
+  uint64_t stored = 0;
+  for (uint64_t life = 1; life <= 3; ++life) {
+    std::optional<SimMachine> machine;
+    image.empty() ? machine.emplace(W::options()) : machine.emplace(W::options(), image);
+    typename W::Heap heap(*machine, W::shape());
+    if (image.empty()) {
+      heap.format().check();
+      expected.assign(W::kLoan, '\0');
+    }
+    heap.recover().check();
+    Random random(life);
+    heap.engine().update([&] {
+      const uint8_t one = 9;  // with a store of before in the same transaction as the loan
+      TypeParam::store(reinterpret_cast<uint8_t*>(heap.regions().data), one);
+      heap.engine().lend({W::kLoan, W::kLoan});
+    });
+    expected[0] = 9;
+    const uint64_t before = heap.engine().statistics().bytes_stored;
+    stored = 0;
+    heap.engine().update([&] {
+      for (int i = 0; i < 60; ++i) {
+        const size_t n = 1 + random.below(i % 3 == 0 ? 200 : 20);
+        const size_t at = i == 0 ? 0 : random.below(3000);
+        const std::string piece(n, static_cast<char>('a' + i));
+        TypeParam::store_range(heap.regions().data + at, piece.data(), n);
+        expected.replace(at, n, piece);
+        stored += n;
+        std::string seen(n + 8, ' ');
+        TypeParam::load_range(seen.data(), heap.regions().data + at, seen.size());
+        EXPECT_TRUE(seen == expected.substr(at, seen.size()));
+      }
+      for (size_t i = 400; i < 700; ++i) {  // one run
+        heap.set(i, i);
+        std::memcpy(expected.data() + 8 * i, &i, sizeof i);
+        stored += sizeof i;
+      }
+    });
+    EXPECT_EQ(heap.engine().statistics().bytes_stored - before, stored);
+    std::string found(W::kLoan, ' ');
+    SimMachine::copy(found.data(), heap.regions().data, found.size());
+    EXPECT_TRUE(found == expected) << "life " << life;
+    image = machine->earliest_image();
+  }
+  SimMachine machine(W::options(), image);
+  typename W::Heap heap(machine, W::shape());
+  heap.recover().check();
+  for (const std::byte* from : {heap.regions().data, heap.regions().home}) {
+    std::string found(W::kLoan, ' ');
+    SimMachine::copy(found.data(), from, found.size());
+    EXPECT_TRUE(found == expected);
+  }
+}
+
 REGISTER_TYPED_TEST_SUITE_P(LoanEngine, AsksForALoanAndLeavesNothingWithoutOne,
                             TheLoanIsFreeWhenTheUpdateReturns, APowerCutLeavesAllOfItOrNothing,
-                            ADamagedLogIsRefused);
+                            ADamagedLogIsRefused,
+                            EarlierStoresToTheSameWordsAndToTheLoanAreForgotten,
+                            ALargeUpdateOfAnyBytesIsThereWhole);
 
 }  // namespace holdfast::loan_suite
