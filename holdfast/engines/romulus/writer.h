@@ -268,7 +268,8 @@ class Writer {
     M::reach(Probe{"romulus.cancels"});
     const PhaseScope<M> scope(holdfast::Phase::data_flush);
     used_ = committed_used_;
-    // Readers may stay where they are: both copies are equal. Main is durably restored before the state calls it consistent.
+    // Readers may stay where they are, because both copies are equal. Main is durably restored
+    // before the state calls it consistent.
     close_batch(Site{"romulus.undo.fence"});
   }
 

@@ -122,6 +122,30 @@ TYPED_TEST(FurEngine, ALogThatWasFullIsForgotten) {
   EXPECT_EQ(heap.read(0), 2u);
 }
 
+/// A heap has logs for so many threads. One more is refused, and touches none of them.
+TYPED_TEST(FurEngine, AThreadWithoutALogIsAnError) {
+  SimMachine machine({.threads = 3});
+  EngineFixture<TypeParam> heap(
+      machine, {.options = {{"log_bytes", "1024"}, {"markers", "64"}}, .max_threads = 1});
+  heap.format().check();
+  heap.recover().check();
+  heap.write(0, 1);  // by the main thread, which has the first slot
+  int refused = 0;
+  machine.run_threads(3, [&](int worker) {
+    const auto own = static_cast<size_t>(worker + 1) * 64;
+    for (const bool update : {true, false}) {
+      try {
+        update ? heap.write(own, 7) : static_cast<void>(heap.read(own));
+      } catch (const Error& error) {
+        EXPECT_EQ(error.status().code(), Code::too_many_threads);
+        ++refused;
+      }
+    }
+  });
+  EXPECT_EQ(refused, 2 * 2);
+  EXPECT_EQ(heap.read(64) + heap.read(128) + heap.read(192), 7u);
+}
+
 TYPED_TEST(FurEngine, AReadOnlyTransactionSeesOneState) {
   constexpr const char* kRetries[] = {"0", "1", "10"};
   for (uint64_t seed = 1; seed <= 240; ++seed) {

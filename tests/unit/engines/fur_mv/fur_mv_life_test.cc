@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does an update of fur-mv end as it should: after conflicts, with a full log, with a log too small?
+// Does an update of fur-mv end as it should: after conflicts, with a full log, or one too small?
 #include <gtest/gtest.h>
 
 #include <string>
@@ -54,8 +54,7 @@ struct World {
 
 /// The other thread commits in each attempt, until it has to wait.
 TEST(FurMvLife, AnUpdateThatKeepsLosingTakesTheRightOfWay) {
-  for (const auto& [retries, losses] :
-       {std::pair{"10", uint64_t{10}}, {"3", uint64_t{3}}, {"1", uint64_t{1}}, {"0", uint64_t{1}}}) {
+  for (const auto& [retries, losses] : {std::pair{"10", 10u}, {"3", 3u}, {"1", 1u}, {"0", 1u}}) {
     SCOPED_TRACE(retries);
     World w(Options{{"retries", retries}});
     constexpr uint64_t kUpdates = 2;
@@ -367,6 +366,29 @@ TEST(FurMvLife, AReadOfARangeSeesTheStoresOfOthers) {
     w.store(4, 1, 2);
     step->store(2);
   });
+}
+
+/// A heap has logs for so many threads. One more is refused, and touches none of them.
+TEST(FurMvLife, AThreadWithoutALogIsAnError) {
+  SimMachine machine({.threads = 3});
+  Heap heap(machine, {.options = {{"log_bytes", "512"}, {"markers", "64"}}, .max_threads = 1});
+  heap.format().check();
+  heap.recover().check();
+  heap.write(0, 1);  // by the main thread, which has the first slot
+  int refused = 0;
+  machine.run_threads(3, [&](int worker) {
+    const auto own = static_cast<size_t>(worker + 1) * 64;
+    for (const bool update : {true, false}) {
+      try {
+        update ? heap.write(own, 7) : static_cast<void>(heap.read(own));
+      } catch (const Error& error) {
+        EXPECT_EQ(error.status().code(), Code::too_many_threads);
+        ++refused;
+      }
+    }
+  });
+  EXPECT_EQ(refused, 2 * 2);
+  EXPECT_EQ(heap.read(64) + heap.read(128) + heap.read(192), 7u);
 }
 
 TEST(FurMvLife, OptionsReachTheTableAndTheStore) {

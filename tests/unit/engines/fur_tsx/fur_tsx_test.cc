@@ -50,7 +50,8 @@ std::vector<SimImage> cut_off(uint64_t seed, const char* retries, Acknowledged& 
   machine.crash_at(machine.persist_events() + random.below(110));
   uint64_t next = 1;
   machine.run_threads(kThreads, [&](int thread) {
-    history_test::Worker<Engine> worker(heap, told, seed * kThreads + static_cast<uint64_t>(thread));
+    const uint64_t own_seed = seed * kThreads + static_cast<uint64_t>(thread);
+    history_test::Worker<Engine> worker(heap, told, own_seed);
     for (int i = 0; i < 10; ++i) {
       thread == 2 && i % 3 != 0 ? worker.read() : worker.update(next++);
     }
