@@ -368,6 +368,16 @@ TEST(FurMvLife, AReadOfARangeSeesTheStoresOfOthers) {
   });
 }
 
+TEST(FurMvLife, ReadsAndTheirExceptionsAreCounted) {
+  World w;
+  for (int i = 0; i < 2; ++i) {
+    w.heap.read(0);
+    EXPECT_THROW(w.heap.engine().read([] { throw BodyFails(); }), BodyFails);
+  }
+  EXPECT_EQ(w.heap.engine().statistics().read_commits, 2u);
+  EXPECT_EQ(w.heap.engine().statistics().user_aborts, 2u);
+}
+
 /// A heap has logs for so many threads. One more is refused, and touches none of them.
 TEST(FurMvLife, AThreadWithoutALogIsAnError) {
   SimMachine machine({.threads = 3});
