@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "holdfast/db/c.h"
 
@@ -43,7 +45,14 @@ static void expect_value(leveldb_t* db, const leveldb_readoptions_t* options, co
   size_t size = 99;
   char* const value = leveldb_get(db, options, key, strlen(key), &size, &error);
   EXPECT_OK(error);
+  EXPECT(expected != NULL || size == 0);
   EXPECT(is(value, size, expected));
+}
+
+static void expect_property(leveldb_t* db, const char* name, const char* expected) {
+  char* const value = leveldb_property_value(db, name);
+  EXPECT(value != NULL && strcmp(value, expected) == 0);
+  leveldb_free(value);
 }
 
 static void put_seen(void* state, const char* k, size_t klen, const char* v, size_t vlen) {
@@ -131,6 +140,8 @@ static void test_reading_and_writing(leveldb_t* db) {
   leveldb_write(db, write, batch, &error);
   EXPECT_OK(error);
   leveldb_writebatch_clear(batch);
+  leveldb_writebatch_iterate(batch, &seen, put_seen, delete_seen);
+  EXPECT(seen == 4 + 300 + 4);
   leveldb_write(db, write, batch, &error);
   EXPECT_OK(error);
   expect_value(db, read, "foo", NULL);
@@ -139,9 +150,13 @@ static void test_reading_and_writing(leveldb_t* db) {
   expect_value(db, read, "foo", "hello");
   expect_value(db, read, "bar", NULL);
   leveldb_readoptions_set_snapshot(read, NULL);
+  expect_property(db, "holdfast.open-snapshots", "1");
   leveldb_release_snapshot(db, snapshot);
+  expect_property(db, "holdfast.open-snapshots", "0");
+  leveldb_put(db, write, "foo", 3, "again", 5, &error);
   leveldb_delete(db, write, "foo", 3, &error);
   EXPECT_OK(error);
+  expect_value(db, read, "foo", NULL);
   leveldb_writebatch_destroy(batch);
   leveldb_writebatch_destroy(more);
   leveldb_readoptions_destroy(read);
@@ -153,7 +168,7 @@ static void expect_at(leveldb_iterator_t* iter, const char* key, const char* val
   size_t vlen;
   const char* k;
   const char* v;
-  EXPECT(leveldb_iter_valid(iter));
+  EXPECT(leveldb_iter_valid(iter) == 1);
   k = leveldb_iter_key(iter, &klen);
   v = leveldb_iter_value(iter, &vlen);
   EXPECT(klen == strlen(key) && memcmp(k, key, klen) == 0);
@@ -171,9 +186,9 @@ static void test_iterators(leveldb_t* db) {
   const char* value = NULL;
   size_t key_size = 0;
   size_t value_size = 0;
-  EXPECT(holdfast_iter_next_entry(iter, &key, &key_size, &value, &value_size));
+  EXPECT(holdfast_iter_next_entry(iter, &key, &key_size, &value, &value_size) == 1);
   EXPECT(key_size == 3 && memcmp(key, "box", 3) == 0 && value_size == 1 && *value == 'c');
-  EXPECT(holdfast_iter_prev_entry(iter, &key, &key_size, &value, &value_size));
+  EXPECT(holdfast_iter_prev_entry(iter, &key, &key_size, &value, &value_size) == 1);
   EXPECT(key_size == 3 && memcmp(key, "bar", 3) == 0 && value_size == 1 && *value == 'b');
   EXPECT(!holdfast_iter_prev_entry(iter, &key, &key_size, &value, &value_size));
   EXPECT(memcmp(key, "bar", 3) == 0);
@@ -226,14 +241,15 @@ static void test_ranges(leveldb_t* db) {
   char* error = NULL;
   const char* keys[] = {"bar", "none", "bag"};
   const size_t lengths[] = {3, 4, 3};
+  char unset[] = "";
   char* values[3];
   size_t sizes[3];
-  char* errors[3];
+  char* errors[3] = {unset, unset, unset};
   leveldb_readoptions_t* const read = leveldb_readoptions_create();
   leveldb_writeoptions_t* const write = leveldb_writeoptions_create();
   holdfast_multi_get(db, read, 3, keys, lengths, values, sizes, errors);
   EXPECT(errors[0] == NULL && errors[1] == NULL && errors[2] == NULL);
-  EXPECT(is(values[0], sizes[0], "b") && is(values[1], sizes[1], NULL));
+  EXPECT(is(values[0], sizes[0], "b") && is(values[1], sizes[1], NULL) && sizes[1] == 0);
   EXPECT(is(values[2], sizes[2], "d"));
 
   holdfast_transaction_t* const t = holdfast_transaction_begin(db, &error);
@@ -373,10 +389,96 @@ static void test_maps(leveldb_t* db) {
   EXPECT_OK(error);
   holdfast_db_put(db, write, users, "a", 1, "b", 1, &error);
   EXPECT(error != NULL && strstr(error, "has been dropped") != NULL);
+  iter = holdfast_db_create_iterator(db, read, users);
   leveldb_free(error);
+  error = NULL;
+  leveldb_iter_get_error(iter, &error);
+  EXPECT(error != NULL && strstr(error, "has been dropped") != NULL);
+  leveldb_free(error);
+  leveldb_iter_destroy(iter);
   holdfast_db_close_map(users);
   leveldb_writeoptions_destroy(write);
   leveldb_readoptions_destroy(read);
+}
+
+/* Changes the bytes wherever the file has them. */
+static void change_bytes(const char* from, const char* to) {
+  const size_t length = strlen(from);
+  FILE* const file = fopen(kName, "r+b");
+  EXPECT(file != NULL && fseek(file, 0, SEEK_END) == 0);
+  const size_t bytes = (size_t)ftell(file);
+  char* const content = malloc(bytes);
+  rewind(file);
+  EXPECT(fread(content, 1, bytes, file) == bytes);
+  for (size_t at = 0; at + length <= bytes; ++at) {
+    if (memcmp(content + at, from, length) == 0) {
+      EXPECT(fseek(file, (long)at, SEEK_SET) == 0 && fwrite(to, 1, length, file) == length);
+    }
+  }
+  EXPECT(fclose(file) == 0);
+  free(content);
+}
+
+static void put_damaged(leveldb_t* db) {
+  char* error = NULL;
+  leveldb_writeoptions_t* const write = leveldb_writeoptions_create();
+  leveldb_put(db, write, "sound key", 9, "v", 1, &error);
+  holdfast_verify(db, &error);
+  EXPECT_OK(error);
+  change_bytes("sound key", "other key");
+  holdfast_verify(db, &error);
+  EXPECT(error != NULL && strstr(error, "Corruption") != NULL);
+  leveldb_free(error);
+  leveldb_writeoptions_destroy(write);
+}
+
+static void test_repair(const leveldb_options_t* options) {
+  char* error = NULL;
+  leveldb_repair_db(options, kName, &error);
+  EXPECT(error != NULL && strstr(error, "Corruption") != NULL);
+  leveldb_free(error);
+  error = NULL;
+  change_bytes("other key", "sound key");
+  leveldb_repair_db(options, kName, &error);
+  EXPECT_OK(error);
+}
+
+/* A child of the process cannot use the database. */
+static void test_failures(leveldb_t* db) {
+  int status = 0;
+  const pid_t child = fork();
+  EXPECT(child != -1);
+  if (child == 0) {
+    char* error = NULL;
+    size_t count = 7;
+    EXPECT(holdfast_transaction_begin(db, &error) == NULL && error != NULL);
+    leveldb_free(error);
+    error = NULL;
+    EXPECT(holdfast_db_list_maps(db, &count, &error) == NULL && error != NULL && count == 0);
+    _exit(0);
+  }
+  EXPECT(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void test_compaction(leveldb_t* db) {
+  char* error = NULL;
+  const size_t length = 400000;
+  char* const value = calloc(length, 1);
+  leveldb_writeoptions_t* const write = leveldb_writeoptions_create();
+  leveldb_put(db, write, "large", 5, "1", 1, &error);
+  leveldb_put(db, write, "large", 5, value, length, &error);
+  EXPECT_OK(error);
+  char* const old = leveldb_property_value(db, "holdfast.old-versions");
+  EXPECT(old != NULL && strcmp(old, "0") != 0);
+  leveldb_free(old);
+  leveldb_compact_range(db, "a", 1, "b", 1); /* of the whole database */
+  expect_property(db, "holdfast.old-versions", "0");
+  leveldb_delete(db, write, "large", 5, &error);
+  EXPECT_OK(error);
+  EXPECT(holdfast_compact(db, &error) >= length / 2);
+  EXPECT_OK(error);
+  leveldb_writeoptions_destroy(write);
+  free(value);
 }
 
 static void test_service(leveldb_t* db, const leveldb_options_t* options) {
@@ -394,8 +496,6 @@ static void test_service(leveldb_t* db, const leveldb_options_t* options) {
   leveldb_compact_range(db, NULL, 0, NULL, 0);
   leveldb_approximate_sizes(db, 2, starts, lengths, limits, ones, sizes);
   EXPECT(sizes[0] == 0 && sizes[1] == 4);
-  leveldb_compact_range(db, "a", 1, "b", 1);
-  holdfast_compact(db, &error);
   holdfast_verify(db, &error);
   EXPECT_OK(error);
   holdfast_checkpoint(db, kCopy, &error);
@@ -435,12 +535,6 @@ static void test_comparators(leveldb_options_t* options) {
   EXPECT(destroyed == 7);
   leveldb_writeoptions_destroy(write);
   leveldb_readoptions_destroy(read);
-}
-
-static void expect_property(leveldb_t* db, const char* name, const char* expected) {
-  char* const value = leveldb_property_value(db, name);
-  EXPECT(value != NULL && strcmp(value, expected) == 0);
-  leveldb_free(value);
 }
 
 /* The default engine can lag. */
@@ -497,9 +591,11 @@ void check_c_interface(void) {
   test_maps(db);
   test_ranges(db);
   test_service(db, options);
+  test_compaction(db);
+  test_failures(db);
+  put_damaged(db);
   leveldb_close(db);
-  leveldb_repair_db(options, kName, &error);
-  EXPECT_OK(error);
+  test_repair(options);
   holdfast_options_set_engine(options, "quadra");
   EXPECT(leveldb_open(options, kName, &error) == NULL);
   EXPECT(error != NULL && strstr(error, "has engine undo, not quadra") != NULL);

@@ -42,7 +42,7 @@ char** holdfast_db_list_maps(leveldb_t* db, size_t* count, char** errptr) {
     return nullptr;
   }
   *count = names.size();
-  auto** const copies = static_cast<char**>(std::malloc(names.size() * sizeof(char*)));
+  auto** const copies = static_cast<char**>(std::calloc(names.size(), sizeof(char*)));
   std::transform(names.begin(), names.end(), copies, malloc_copy);
   return copies;
 }
