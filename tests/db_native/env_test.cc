@@ -7,11 +7,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -50,6 +55,8 @@ TEST_F(EnvTest, FilesAreWrittenAppendedToAndRead) {
   EXPECT_EQ(bytes, 4U) << "what was flushed is there";
   ASSERT_TRUE(writer->Append("45").ok());
   ASSERT_TRUE(writer->Sync().ok());
+  ASSERT_TRUE(env_->GetFileSize(in("file"), &bytes).ok());
+  EXPECT_EQ(bytes, 6U) << "what was synced is there";
   ASSERT_TRUE(writer->Close().ok());
   ASSERT_TRUE(env_->NewAppendableFile(in("file"), &made).ok());
   writer.reset(made);
@@ -84,6 +91,57 @@ TEST_F(EnvTest, FilesAreWrittenAppendedToAndRead) {
   EXPECT_EQ(bytes, 0U) << "made anew";
 }
 
+TEST_F(EnvTest, AFailureIsAnErrorOfItsCall) {
+  leveldb::WritableFile* made = nullptr;
+  ASSERT_TRUE(env_->NewWritableFile("/dev/full", &made).ok());
+  const std::unique_ptr<leveldb::WritableFile> full(made);
+  ASSERT_TRUE(full->Append("kept in memory").ok());
+  EXPECT_TRUE(full->Flush().IsIOError());
+  EXPECT_TRUE(full->Append(std::string(1 << 20, 'x')).IsIOError());
+  static_cast<void>(full->Append("kept in memory"));
+  EXPECT_TRUE(full->Sync().IsIOError());
+  ASSERT_TRUE(env_->NewWritableFile("/dev/full", &made).ok());
+  const std::unique_ptr<leveldb::WritableFile> closed(made);
+  ASSERT_TRUE(closed->Append("kept in memory").ok());
+  EXPECT_TRUE(closed->Close().IsIOError());
+  ASSERT_TRUE(env_->NewWritableFile("/dev/null", &made).ok());
+  const std::unique_ptr<leveldb::WritableFile> null(made);
+  EXPECT_TRUE(null->Flush().ok());
+  EXPECT_TRUE(null->Sync().IsIOError()) << "it cannot be synced";
+
+  char scratch[4] = "old";
+  Slice part("untouched");
+  leveldb::RandomAccessFile* random = nullptr;
+  ASSERT_TRUE(env_->NewRandomAccessFile(directory_, &random).ok());
+  const std::unique_ptr<leveldb::RandomAccessFile> anywhere(random);
+  EXPECT_TRUE(anywhere->Read(0, 4, &part, scratch).IsIOError()) << "a directory";
+  EXPECT_TRUE(part.empty());
+  ASSERT_TRUE(leveldb::WriteStringToFile(env_, "0123", in("file")).ok());
+  leveldb::SequentialFile* sequential = nullptr;
+  ASSERT_TRUE(env_->NewSequentialFile(in("file"), &sequential).ok());
+  const std::unique_ptr<leveldb::SequentialFile> reader(sequential);
+  errno = EIO;  // of an earlier call
+  EXPECT_TRUE(reader->Skip(1).ok());
+  errno = EIO;
+  EXPECT_TRUE(reader->Read(4, &part, scratch).ok()) << "fewer bytes at the end are no error";
+  EXPECT_EQ(part.ToString(), "123");
+  EXPECT_TRUE(reader->Skip(uint64_t{1} << 63).IsIOError()) << "no such offset";
+}
+
+TEST_F(EnvTest, WholeFilesOfAnySizeAreWrittenAndRead) {
+  for (const size_t bytes : {0u, 1u, 8191u, 8192u, 8193u, 30000u}) {
+    std::string text(bytes, 'x');
+    for (size_t i = 0; i < bytes; i += 100) {
+      text[i] = static_cast<char>(i / 100);
+    }
+    ASSERT_TRUE(leveldb::WriteStringToFile(env_, text, in("file")).ok());
+    std::string found = "before";
+    ASSERT_TRUE(leveldb::ReadFileToString(env_, in("file"), &found).ok());
+    EXPECT_EQ(found, text);
+  }
+  EXPECT_TRUE(leveldb::WriteStringToFile(env_, "x", in("none/file")).IsNotFound());
+}
+
 TEST_F(EnvTest, DirectoriesListWhatIsInThem) {
   ASSERT_TRUE(leveldb::WriteStringToFile(env_, "x", in("a")).ok());
   ASSERT_TRUE(env_->RenameFile(in("a"), in("b")).ok());
@@ -94,7 +152,7 @@ TEST_F(EnvTest, DirectoriesListWhatIsInThem) {
   ASSERT_TRUE(env_->GetChildren(directory_, &names).ok());
   std::sort(names.begin(), names.end());
   EXPECT_EQ(names, (std::vector<std::string>{".", "..", "b", "c"})) << "as LevelDB lists them";
-  EXPECT_TRUE(env_->RemoveFile(in("b")).ok());
+  EXPECT_TRUE(env_->DeleteFile(in("b")).ok()) << "the older name";
   EXPECT_TRUE(env_->DeleteDir(in("c")).ok()) << "the older name";
   ASSERT_TRUE(env_->GetChildren(directory_, &names).ok());
   EXPECT_EQ(names, (std::vector<std::string>{".", ".."}));
@@ -102,10 +160,18 @@ TEST_F(EnvTest, DirectoriesListWhatIsInThem) {
 
 TEST_F(EnvTest, WhatIsNotThereIsNotFoundAndSaysWhich) {
   leveldb::SequentialFile* file = nullptr;
+  ASSERT_TRUE(leveldb::WriteStringToFile(env_, "x", in("file")).ok());
+  ASSERT_TRUE(env_->NewSequentialFile(in("file"), &file).ok());
+  const std::unique_ptr<leveldb::SequentialFile> found(file);
   const Status status = env_->NewSequentialFile(in("none"), &file);
   EXPECT_TRUE(status.IsNotFound());
   EXPECT_NE(status.ToString().find(in("none")), std::string::npos);
   EXPECT_EQ(file, nullptr);
+  leveldb::Logger* logger = nullptr;
+  ASSERT_TRUE(env_->NewLogger(in("log"), &logger).ok());
+  const std::unique_ptr<leveldb::Logger> there(logger);
+  EXPECT_TRUE(env_->NewLogger(in("none/log"), &logger).IsNotFound());
+  EXPECT_EQ(logger, nullptr);
   uint64_t bytes = 1;
   EXPECT_TRUE(env_->GetFileSize(in("none"), &bytes).IsNotFound());
   EXPECT_EQ(bytes, 0U);
@@ -118,14 +184,18 @@ TEST_F(EnvTest, WhatIsNotThereIsNotFoundAndSaysWhich) {
   EXPECT_TRUE(env_->CreateDir(directory_).IsIOError()) << "there already";
   std::string text = "before";
   EXPECT_TRUE(leveldb::ReadFileToString(env_, in("none"), &text).IsNotFound());
+  EXPECT_EQ(text, "");
   EXPECT_TRUE(leveldb::ReadFileToString(env_, directory_, &text).IsIOError());
 }
 
 TEST_F(EnvTest, ALockIsHeldOnceEvenWithinTheProcess) {
   leveldb::FileLock* lock = nullptr;
   ASSERT_TRUE(env_->LockFile(in("lock"), &lock).ok());
-  leveldb::FileLock* second = nullptr;
+  leveldb::FileLock* second = lock;
   EXPECT_TRUE(env_->LockFile(in("lock"), &second).IsIOError());
+  EXPECT_EQ(second, nullptr);
+  second = lock;
+  EXPECT_TRUE(env_->LockFile(in("none/lock"), &second).IsNotFound());
   EXPECT_EQ(second, nullptr);
   ASSERT_TRUE(env_->UnlockFile(lock).ok());
   ASSERT_TRUE(env_->LockFile(in("lock"), &lock).ok());
@@ -158,17 +228,96 @@ TEST_F(EnvTest, ScheduledWorkRunsInOrderAndThreadsRun) {
   started->ended.get_future().wait();
 }
 
+/// Schedules another piece of work, and stays until that has begun, or for a while: one background
+/// thread begins it later.
+struct Nested {
+  std::thread::id first;
+  std::atomic<bool> begun{false};
+  std::thread::id second;
+  std::promise<void> ended;
+};
+
+TEST_F(EnvTest, ScheduledWorkHasOneThreadAndMaySchedule) {
+  static const auto nested = std::make_shared<Nested>();
+  env_->Schedule(
+      [](void* env) {
+        nested->first = std::this_thread::get_id();
+        static_cast<Env*>(env)->Schedule(
+            [](void*) {
+              nested->second = std::this_thread::get_id();
+              nested->begun = true;
+              nested->ended.set_value();
+            },
+            nullptr);
+        for (int i = 0; i < 20000 && !nested->begun; ++i) {
+          std::this_thread::yield();
+        }
+      },
+      env_);
+  nested->ended.get_future().wait();
+  EXPECT_EQ(nested->first, nested->second);
+  const auto later = std::make_shared<Traces>();  // when the thread is idle
+  env_->Schedule(&end, new Shared(later));
+  later->ended.get_future().wait();
+}
+
+TEST_F(EnvTest, TheTestDirectoryIsMadeWhereTemporaryFilesAre) {
+  const char* const before = std::getenv("TMPDIR");
+  const std::string kept = before == nullptr ? "" : before;
+  ::setenv("TMPDIR", directory_.c_str(), 1);
+  std::string path;
+  EXPECT_TRUE(env_->GetTestDirectory(&path).ok());
+  EXPECT_EQ(path.rfind(directory_, 0), 0U);
+  EXPECT_TRUE(std::filesystem::is_directory(path));
+  ::setenv("TMPDIR", in("none").c_str(), 1);
+  EXPECT_FALSE(env_->GetTestDirectory(&path).ok());
+  before == nullptr ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", kept.c_str(), 1);
+}
+
+TEST_F(EnvTest, TheClockRunsWhileAThreadSleeps) {
+  const auto before = std::chrono::steady_clock::now();
+  env_->SleepForMicroseconds(2000);
+  EXPECT_GE(std::chrono::steady_clock::now() - before, std::chrono::microseconds(2000));
+  const uint64_t first = env_->NowMicros();
+  EXPECT_GT(first, uint64_t{1'000'000'000} * 1'000'000) << "microseconds since 1970";
+}
+
 TEST_F(EnvTest, ALoggerAppendsLines) {
   for (const int number : {1, 2}) {
     leveldb::Logger* made = nullptr;
     ASSERT_TRUE(env_->NewLogger(in("log"), &made).ok());
     const std::unique_ptr<leveldb::Logger> logger(made);
     leveldb::Log(logger.get(), "line %d", number);
+    std::string text;
+    ASSERT_TRUE(leveldb::ReadFileToString(env_, in("log"), &text).ok());
+    EXPECT_EQ(text, number == 1 ? "line 1\n" : "line 1\nline 2\n");
   }
   leveldb::Log(nullptr, "without a logger");
+}
+
+TEST_F(EnvTest, LinesOfSeveralThreadsStayWhole) {
+  constexpr size_t kLines = 500;
+  leveldb::Logger* made = nullptr;
+  ASSERT_TRUE(env_->NewLogger(in("log"), &made).ok());
+  const std::unique_ptr<leveldb::Logger> logger(made);
+  std::vector<std::thread> threads;
+  for (const char* name : {"one", "two", "six"}) {
+    threads.emplace_back([&logger, name] {
+      for (size_t i = 0; i < kLines; ++i) {
+        leveldb::Log(logger.get(), "%s", name);
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
   std::string text;
   ASSERT_TRUE(leveldb::ReadFileToString(env_, in("log"), &text).ok());
-  EXPECT_EQ(text, "line 1\nline 2\n");
+  ASSERT_EQ(text.size(), 3 * kLines * 4);
+  for (size_t at = 0; at < text.size(); at += 4) {
+    const std::string line = text.substr(at, 4);
+    ASSERT_TRUE(line == "one\n" || line == "two\n" || line == "six\n") << line;
+  }
 }
 
 /// An Env as a program for LevelDB derives it, to observe one operation.
@@ -259,6 +408,60 @@ TEST_F(EnvTest, AWrapperHandsEachCallOn) {
   wrapper.SleepForMicroseconds(1);
   EXPECT_EQ(target.called.back(), "sleep");
   EXPECT_EQ(target.called.size(), calls.size() + 5);
+}
+
+/// A file that fails at one of its functions.
+class FailingFile final : public leveldb::WritableFile {
+ public:
+  FailingFile(bool at_append, std::string* written) : at_append_(at_append), written_(written) {}
+  Status Append(const Slice& data) override {
+    written_->append(data.data(), data.size());
+    return at_append_ ? Status::IOError("append") : Status::OK();
+  }
+  Status Close() override { return at_append_ ? Status::OK() : Status::IOError("close"); }
+  Status Flush() override { return Status::OK(); }
+  Status Sync() override { return Status::OK(); }
+
+ private:
+  const bool at_append_;
+  std::string* written_;
+};
+
+class FailingEnv final : public leveldb::EnvWrapper {
+ public:
+  explicit FailingEnv(bool at_append) : EnvWrapper(Env::Default()), at_append_(at_append) {}
+  Status NewWritableFile(const std::string&, leveldb::WritableFile** file) override {
+    *file = new FailingFile(at_append_, &written);
+    return Status::OK();
+  }
+  Status RemoveFile(const std::string& name) override {
+    removed = name;
+    return Status::OK();
+  }
+  std::string written;
+  std::string removed;
+
+ private:
+  const bool at_append_;
+};
+
+TEST_F(EnvTest, AFileThatCannotBeWrittenIsRemoved) {
+  for (const bool at_append : {true, false}) {
+    FailingEnv env(at_append);
+    const Status status = leveldb::WriteStringToFile(&env, "text", "name");
+    EXPECT_EQ(status.message(), at_append ? "append" : "close");
+    EXPECT_EQ(env.written, "text");
+    EXPECT_EQ(env.removed, "name");
+  }
+}
+
+TEST_F(EnvTest, AnEnvNeedNotAppend) {
+  NotingEnv env(Env::Default());
+  leveldb::WritableFile* file = nullptr;
+  ASSERT_TRUE(env_->NewWritableFile(in("file"), &file).ok());
+  const std::unique_ptr<leveldb::WritableFile> made(file);
+  EXPECT_TRUE(env.Env::NewAppendableFile(in("file"), &file).IsNotSupportedError());
+  EXPECT_EQ(file, nullptr);
 }
 
 TEST_F(EnvTest, ADerivedEnvIsAcceptedAndNeverAsked) {

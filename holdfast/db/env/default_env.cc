@@ -159,8 +159,8 @@ class DefaultEnv final : public Env {
   }
   Status GetChildren(const std::string& directory, std::vector<std::string>* names) override {
     names->clear();
-    std::error_code error;
-    for (fs::directory_iterator at(directory, error); !error && at != fs::directory_iterator();
+    std::error_code error;  // with an error the iterator is at the end
+    for (fs::directory_iterator at(directory, error); at != fs::directory_iterator();
          at.increment(error)) {
       names->push_back(at->path().filename().string());
     }
@@ -196,9 +196,8 @@ class DefaultEnv final : public Env {
     if (Status status = open(name, "ae", &file); !status.ok()) {
       return status;
     }
-    struct flock whole{};
+    struct flock whole{};  // from the beginning to the end
     whole.l_type = F_WRLCK;
-    whole.l_whence = SEEK_SET;
     if (::fcntl(::fileno(file.get()), F_OFD_SETLK, &whole) != 0) {
       return last_error(name);
     }
