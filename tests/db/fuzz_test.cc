@@ -111,6 +111,7 @@ TEST(DbFuzz, NamesOfPropertiesAreKnownOrNot) {
   for (const char* name :
        {"", "holdfast", "holdfast.", "leveldb.num-files-at-level", "leveldb.num-files-at-level7",
         "leveldb.num-files-at-level0x", "leveldb.num-files-at-level-1",
+        "leveldb.num-files-at-level-", "leveldb.num-files-at-level10",
         "leveldb.num-files-at-level99999999999999999999"}) {
     value = "as it was";
     EXPECT_FALSE(file->GetProperty(name, &value)) << name;

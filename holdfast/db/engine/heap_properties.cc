@@ -2,6 +2,7 @@
 //
 // DB::GetProperty: names and numbers about the open database.
 #include <initializer_list>
+#include <numeric>
 #include <string>
 
 #include "holdfast/db/engine/heap_db.h"
@@ -51,14 +52,6 @@ uint64_t reclaimable_bytes(const HeapSpace& space) {
 }
 uint64_t free_bytes(const HeapSpace& space) {
   return space.free + reclaimable_bytes(space);
-}
-
-uint64_t sum(const std::array<uint64_t, kAbortCauses>& aborts) {
-  uint64_t all = 0;
-  for (const uint64_t n : aborts) {
-    all += n;
-  }
-  return all;
 }
 
 }  // namespace
@@ -157,7 +150,7 @@ std::string HeapDB::prometheus() {
             s.update_commits);
   e.counter("reads_total", "Read transactions since the database was opened.", s.read_commits);
   e.counter("aborts_total", "Attempts of transactions that were rolled back and made anew.",
-            sum(s.aborts));
+            std::accumulate(s.aborts.begin(), s.aborts.end(), uint64_t{0}));
   e.counter("user_aborts_total", "Transactions rolled back because their body wanted it.",
             s.user_aborts);
   e.counter("stored_bytes_total", "Bytes stored by committed transactions.", s.bytes_stored);
