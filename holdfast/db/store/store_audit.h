@@ -87,12 +87,7 @@ class StoreAudit {
   }
 
   Status verdict() const {
-    if (check_.ok()) {
-      return {};
-    }
-    return {Code::corrupt, check_.errors.empty()
-                               ? std::to_string(check_.leaked_blocks) + " blocks have no owner"
-                               : check_.errors.front()};
+    return check_.errors.empty() ? Status() : Status(Code::corrupt, check_.errors.front());
   }
 
   bool wrong(const std::string& what) {
