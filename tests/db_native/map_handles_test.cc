@@ -67,6 +67,7 @@ TEST_P(DbMapHandles, ADroppedMapIsGoneAndItsHandlesSaySo) {
   const Handle reopened(old);
   EXPECT_EQ(get(*file, reopened, "499", before), std::string(20, 'u'));
   expect_refused(file->Put({}, old, "1", "2"), kWords);
+  expect_refused(file->Get({}, old, "1", &value), kWords);
   file->ReleaseSnapshot(before);
 
   users = map("users");
@@ -105,6 +106,144 @@ TEST_P(DbMapHandles, OpeningFinishesADropThatWasInterrupted) {
   EXPECT_EQ(contents(*file, map("users")), Model()) << "opening deletes the entries";
   EXPECT_EQ(contents(*file, map("towns")), (Model{{"oslo", "1"}}));
   expect_tidy(file);
+}
+
+TEST_P(DbMapHandles, ADropFreesTheEntriesAtOnce) {
+  const Handle users = map("users");
+  put(*file, users, "long", std::string(300'000, 'l'));
+  ASSERT_TRUE(file->DropColumnFamily(users.get()).ok());
+  std::string old;
+  ASSERT_TRUE(file->GetProperty("holdfast.old-versions", &old));
+  EXPECT_EQ(old, "0");
+}
+
+TEST_P(DbMapHandles, NumbersRiseAndEnd) {
+  for (uint32_t id = 1; id < 4; ++id) {
+    EXPECT_EQ(map(std::to_string(id))->GetID(), id);
+  }
+  const auto set_counter = [&](const std::string& bytes) {
+    WriteBatch batch;
+    WriteBatchContents::put(&batch, stored_key(KeyKind::next_id), bytes);
+    ASSERT_TRUE(file->Write({}, &batch).ok());
+  };
+  ColumnFamilyHandle* handle = nullptr;
+  set_counter(id_bytes(UINT32_MAX - 1));
+  EXPECT_EQ(map("last")->GetID(), UINT32_MAX - 1);
+  EXPECT_TRUE(file->OpenColumnFamily("more", true, &handle).IsNotSupportedError());
+  for (const std::string& damaged : {std::string(), std::string(4, '\0')}) {
+    set_counter(damaged);
+    const Status status = file->OpenColumnFamily("more", true, &handle);
+    EXPECT_TRUE(status.IsCorruption()) << status.ToString();
+  }
+  WriteBatch batch;
+  WriteBatchContents::put(&batch, stored_key(KeyKind::id_of_name, "1"), "bad");
+  ASSERT_TRUE(file->Write({}, &batch).ok());
+  EXPECT_TRUE(file->OpenColumnFamily("1", false, &handle).IsCorruption());
+  EXPECT_EQ(handle, nullptr);
+  EXPECT_EQ(map("2")->GetID(), 2u);
+}
+
+/// Decodes the first character and encodes it anew: only the shortest form of a character that is
+/// no surrogate is the same. Returns its length; 0 if it is none.
+size_t length_of_character(const std::string& text) {
+  const auto byte = [&](size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0xffu;
+  };
+  for (size_t size = 1; size <= 4; ++size) {
+    uint32_t code = size == 1 ? byte(0) : byte(0) & (0x7fu >> size);
+    for (size_t i = 1; i < size; ++i) {
+      code = code << 6 | (byte(i) & 0x3fu);
+    }
+    std::string again;
+    const auto rest = [&](int shift) { again += static_cast<char>(0x80 | (code >> shift & 0x3f)); };
+    if (code < 0x80) {
+      again += static_cast<char>(code);
+    } else if (code < 0x800) {
+      again += static_cast<char>(0xc0 | code >> 6);
+      rest(0);
+    } else if (code < 0x10000) {
+      again += static_cast<char>(0xe0 | code >> 12);
+      rest(6);
+      rest(0);
+    } else {
+      again += static_cast<char>(0xf0 | code >> 18);
+      rest(12);
+      rest(6);
+      rest(0);
+    }
+    const bool surrogate = code >= 0xd800 && code < 0xe000;
+    if (again == text.substr(0, size) && !surrogate && code <= 0x10ffff) {
+      return size;
+    }
+  }
+  return 0;
+}
+
+TEST(DbMapNames, AreUtf8) {
+  DbFile file;
+  ColumnFamilyHandle* handle = nullptr;
+  const auto check = [&](const std::string& name) {
+    bool good = true;
+    for (size_t at = 0; good && at < name.size();) {
+      const size_t size = length_of_character(name.substr(at));
+      good = size != 0 && name[at] != '\0';
+      at += size;
+    }
+    const Status status = file->OpenColumnFamily(name, false, &handle);
+    ASSERT_EQ(status.message(), good ? "there is no map '" + name + "'"
+                                     : "the name of a map has 1 to 255 bytes of UTF-8 text without "
+                                       "zeros");
+  };
+  const std::string rests = "\x01\x7f\x80\xbf\xc0\xff";
+  for (int first = 0; first < 256 && !HasFailure(); ++first) {
+    const std::string start(1, static_cast<char>(first));
+    check(start);
+    for (int second = 0; second < 256; ++second) {
+      const std::string two = start + static_cast<char>(second);
+      check(two);
+      for (size_t i = 0; first >= 0xdf && i < rests.size(); ++i) {
+        check(two + rests[i]);
+        for (size_t j = 0; first >= 0xef && j < rests.size(); ++j) {
+          check(two + rests[i] + rests[j]);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(DbMapHandles, BatchesWithImpossibleKeysAreRefused) {
+  const std::string keys[] = {"\xff\x04", "\xff"};
+  for (const std::string& key : keys) {
+    WriteBatch batch;
+    WriteBatchContents::put(&batch, key, "value");
+    expect_refused(file->Write({}, &batch), "belongs to no map");
+    struct Ignoring final : WriteBatch::Handler {
+      void Put(const Slice& /*key*/, const Slice& /*value*/) override {}
+      void Delete(const Slice& /*key*/) override {}
+    } ignoring;
+    EXPECT_TRUE(batch.Iterate(&ignoring).IsCorruption());
+    WriteBatch other;
+    EXPECT_FALSE(WriteBatchContents::set(&other, WriteBatchContents::of(batch)));
+    EXPECT_TRUE(WriteBatchContents::set(&other, WriteBatchContents::of(batch), true));
+    WriteBatch value;
+    value.Put("key", key);
+    EXPECT_TRUE(WriteBatchContents::set(&other, WriteBatchContents::of(value)));
+  }
+  const Handle users = map("users");
+  const Handle towns = map("towns");
+  WriteBatch named;
+  named.Put(users.get(), "a", "1");
+  WriteBatch batch;
+  batch.Delete(users.get(), "b");
+  batch.Put(towns.get(), "a", "1");
+  named.Append(batch);
+  EXPECT_EQ(WriteBatchContents::maps(named).size(), 2u);
+  const std::string bytes = WriteBatchContents::of(named);
+  EXPECT_TRUE(WriteBatchContents::set(&named, bytes));
+  EXPECT_TRUE(WriteBatchContents::maps(named).empty());
+  EXPECT_EQ(WriteBatchContents::of(named), bytes);
+  batch.Clear();
+  EXPECT_TRUE(WriteBatchContents::maps(batch).empty());
 }
 
 TEST_P(DbMapHandles, NamesAndHandlesAreChecked) {
@@ -154,6 +293,16 @@ TEST_P(DbMapHandles, NamesAndHandlesAreChecked) {
   expect_refused(other->Get({}, users.get(), "key", &value), kWords);
   expect_refused(other->Write({}, &batch), kWords);
   expect_refused(other->DropColumnFamily(users.get()), kWords);
+  Handle same_number;
+  do {
+    same_number = open_map(*other, "map " + std::to_string(names(*other).size()));
+  } while (same_number->GetID() < users->GetID());
+  EXPECT_EQ(same_number->GetID(), users->GetID());
+  put(*other, same_number, "key", "of the other one");
+  const Range all("", "\xff");
+  uint64_t size = 1;
+  other->GetApproximateSizes(users.get(), &all, 1, &size);
+  EXPECT_EQ(size, 0u);
   const std::unique_ptr<OptimisticTransaction> t(other->BeginTransaction());
   expect_refused(t->Get(users.get(), "key", &value), kWords);
   t->Put(users.get(), "key", "value");
@@ -194,6 +343,9 @@ TEST_P(DbMapHandles, AComparatorOfItsOwnAllowsNoMaps) {
     all += at->value().ToString();
   }
   EXPECT_EQ(all, "4132");
+  WriteBatch stored;
+  WriteBatchContents::put(&stored, stored_key(KeyKind::entry, id_bytes(1)), "value");
+  EXPECT_TRUE(file->Write({}, &stored).IsNotSupportedError());
   DbFile other(GetParam());
   WriteBatch named;
   named.Put(open_map(*other, "users").get(), "key", "value");
@@ -287,6 +439,9 @@ TEST_P(DbMapHandles, AFollowerGetsTheChangesOfAllMapsAndACopyHasThem) {
   WriteBatch named;
   named.Put(users.get(), "key", "value");
   expect_refused(named.Iterate(&old), "PutCF");
+  named.Clear();
+  named.Delete(users.get(), "key");
+  expect_refused(named.Iterate(&old), "DeleteCF");
   later.reset();
   expect_tidy(whole);
   expect_tidy(file);

@@ -27,7 +27,7 @@ size_t utf8_character(const Slice& text) {
                       : first >= 0xe0 && first < 0xf0 ? 3
                       : first >= 0xf0 && first < 0xf5 ? 4
                                                       : 0;
-  if (size == 0 || size > text.size()) {
+  if (size > text.size()) {
     return 0;
   }
   for (size_t i = 1; i < size; ++i) {
@@ -46,7 +46,7 @@ Status check_name(const std::string& name) {
   for (Slice rest = name; good && !rest.empty();) {
     const size_t size = utf8_character(rest);
     good = size != 0 && rest[0] != '\0';
-    rest.remove_prefix(std::max(size, size_t{1}));
+    rest.remove_prefix(size);
   }
   return good ? Status::OK()
               : Status::InvalidArgument(
@@ -317,9 +317,6 @@ Status HeapDB::stored_changes(const WriteBatch& batch, std::vector<Change>* chan
   for (const auto& map : WriteBatchContents::maps(batch)) {
     if (Status status = keys_.owns(*map); !status.ok()) {
       return status;
-    }
-    if (map->dropped) {
-      return KeySpace::dropped(map->name);
     }
   }
   return WriteBatchContents::for_each(batch, [&](const Slice& stored, const Slice* value) {
