@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "holdfast/base/random.h"
+#include "holdfast/heap/file/inspect.h"
 #include "tests/db/durable_engines.h"
 
 namespace holdfast::db::copies_test {
@@ -102,6 +103,22 @@ TEST_P(DbCopies, HaveEveryEntryOfTheirOrigin) {
     EXPECT_EQ(last, shape.entries.size());
     EXPECT_TRUE(follower.state == expected);
   }
+}
+
+TEST_P(DbCopies, HaveTheSizesOfTheirOrigin) {
+  DbFile origin(GetParam());
+  origin.options.max_threads = 5;
+  origin.options.max_bytes = 32 << 20;
+  origin.options.engine_options = known_options(about(GetParam()), {{"records", "4096"}});
+  put(*origin, "key", "value");
+  const std::string copy = origin.path() + "-copy";
+  ASSERT_TRUE(origin->Checkpoint(copy).ok());
+  const Superblock expected = inspect_heap_file(origin.path()).value().superblock;
+  const Superblock found = inspect_heap_file(copy).value().superblock;
+  EXPECT_EQ(found.engine, expected.engine);
+  EXPECT_EQ(found.options, expected.options);
+  EXPECT_EQ(found.capacity, expected.capacity);
+  EXPECT_EQ(found.slots, expected.slots);
 }
 
 }  // namespace

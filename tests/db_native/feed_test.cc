@@ -146,6 +146,81 @@ TEST_P(DbFeed, ATimeWithoutAFeedIsAHole) {
   expect_tidy(file);
 }
 
+TEST_P(DbFeed, IsKeptFromANumberThatTheErrorTells) {
+  file.options.change_feed_bytes = 4000;
+  for (int i = 0; i < 100; ++i) {
+    put(*file, "key", std::string(100, 'v'));
+  }
+  Follower follower;
+  const std::string message = follower.follow(*file).message();
+  const std::string before = "changes are kept from ";
+  ASSERT_NE(message.find(before), std::string::npos) << message;
+  const uint64_t first = std::stoull(message.substr(message.find(before) + before.size()));
+  EXPECT_EQ(first, 100 - 4000 / (100 + 3 + 17) + 1);  // a record has a tag and two lengths
+  follower.sequence = first - 2;
+  EXPECT_TRUE(follower.follow(*file).IsNotFound());
+  follower.sequence = first - 1;
+  EXPECT_TRUE(follower.follow(*file, 1).ok());
+  EXPECT_EQ(follower.sequence, first);
+}
+
+TEST_P(DbFeed, DroppedChangesGiveTheirSpaceBack) {
+  file.options.change_feed_bytes = 4000;
+  const auto used = [&] {
+    std::string text;
+    EXPECT_TRUE(file->GetProperty("holdfast.used-bytes", &text));
+    return std::stoull(text);
+  };
+  uint64_t before = 0;
+  for (int i = 0; i < 1200; ++i) {
+    put(*file, "key", std::string(100, 'v'));
+    before = i == 200 ? used() : before;
+  }
+  EXPECT_LT(used(), before + 20'000);
+  expect_tidy(file);
+}
+
+TEST_P(DbFeed, ALowerLimitDropsTwoChangesWithEachWrite) {
+  for (int i = 0; i < 200; ++i) {
+    put(*file, "key", std::string(100, 'v'));
+  }
+  file.close();
+  file.options.change_feed_bytes = 1000;
+  Follower follower;
+  EXPECT_TRUE(follower.follow(*file, 1).ok()) << "opening alone drops nothing";
+  for (int i = 0; i < 150; ++i) {
+    put(*file, "key", std::string(100, 'w'));
+  }
+  follower.sequence = 300;  // each of 150 writes has dropped two
+  EXPECT_TRUE(follower.follow(*file).ok());
+  follower.sequence = 299;
+  EXPECT_TRUE(follower.follow(*file).IsNotFound());
+  expect_tidy(file);
+}
+
+TEST_P(DbFeed, TurningItOffTakesOneNumber) {
+  for (int i = 0; i < 200; ++i) {  // more than a step drops
+    put(*file, "key", std::to_string(i));
+  }
+  for (int opening = 0; opening < 2; ++opening) {
+    file.close();
+    file.options.change_feed_bytes = 0;
+    put(*file, "key", "unseen");
+    EXPECT_EQ(sequence(), 201u);
+  }
+  expect_tidy(file);
+  file.options.change_feed_bytes = 1 << 20;
+  put(*file, "key", "seen");
+  EXPECT_EQ(sequence(), 202u);
+  Follower follower;
+  follower.sequence = 200;
+  EXPECT_TRUE(follower.follow(*file).IsNotFound());
+  follower.sequence = 201;
+  EXPECT_TRUE(follower.follow(*file).ok());
+  EXPECT_EQ(follower.state, (Model{{"key", "seen"}}));
+  expect_tidy(file);
+}
+
 TEST(DbFeedContents, BytesThatAreNoBatchAreRefused) {
   WriteBatch batch;
   batch.Put("key", "value");

@@ -281,6 +281,39 @@ class Letters final : public Iterator {
   int at_ = -1;
 };
 
+TEST(DbIterators, CleanUpAtTheirEnd) {
+  int counts[2] = {0, 0};
+  {
+    Letters letters;
+    for (int i = 0; i < 2; ++i) {
+      letters.RegisterCleanup([](void* first, void* second) {
+        *static_cast<int*>(first) += 1;
+        *static_cast<int*>(second) += 10;
+      }, &counts[0], &counts[1]);
+    }
+    EXPECT_EQ(counts[0], 0);
+  }
+  EXPECT_EQ(counts[0], 2);
+  EXPECT_EQ(counts[1], 20);
+}
+
+TEST(DbIterators, EmptyOnesHaveAStatus) {
+  const std::unique_ptr<Iterator> empty(NewEmptyIterator());
+  EXPECT_TRUE(empty->status().ok());
+  const std::unique_ptr<Iterator> failed(NewErrorIterator(Status::IOError("of the medium")));
+  EXPECT_TRUE(failed->status().IsIOError());
+  for (Iterator* at : {empty.get(), failed.get()}) {
+    at->SeekToFirst();
+    EXPECT_FALSE(at->Valid());
+    at->SeekToLast();
+    at->Seek("a");
+    EXPECT_FALSE(at->Valid());
+    Slice key("none");
+    EXPECT_FALSE(at->NextEntry(&key, &key));
+    EXPECT_EQ(key.ToString(), "none");
+  }
+}
+
 TEST(DbIterators, ADerivedOneStepsInOneCallToo) {
   Letters letters;
   letters.SeekToFirst();

@@ -4,6 +4,7 @@
 // do?
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 
@@ -34,6 +35,34 @@ struct Names : ::testing::Test {
   Options options;
   std::unique_ptr<DB> db;
 };
+
+TEST(DbDefaults, AreThoseOfTheDocumentation) {
+  const Options defaults;
+  EXPECT_EQ(defaults.write_buffer_size, 4u << 20);
+  EXPECT_EQ(defaults.max_open_files, 1000);
+  EXPECT_EQ(defaults.block_size, 4u << 10);
+  EXPECT_EQ(defaults.block_restart_interval, 16);
+  EXPECT_EQ(defaults.max_file_size, 2u << 20);
+  EXPECT_EQ(defaults.zstd_compression_level, 1);
+  EXPECT_EQ(defaults.initial_bytes, 384u << 10);
+  EXPECT_EQ(defaults.max_bytes, 0u);
+  EXPECT_EQ(defaults.max_threads, 0);
+  EXPECT_EQ(defaults.lag, 1024u);
+  EXPECT_EQ(defaults.lag_ms, 100u);
+  EXPECT_EQ(kMajorVersion, 1);
+  EXPECT_EQ(kMinorVersion, 23);
+}
+
+TEST(DbStatus, HasAKindAMessageAndTheSystemsError) {
+  EXPECT_EQ(Status().ToString(), "OK");
+  EXPECT_EQ(Status().system_error(), 0);
+  EXPECT_EQ(Status::NotFound("key", "more").ToString(), "NotFound: key: more");
+  EXPECT_EQ(Status::IOError("a").message(), "a");
+  DB* db = nullptr;
+  const Status missing = DB::Open(Options(), "/tmp/no such database", &db);
+  EXPECT_EQ(missing.system_error(), ENOENT);
+  EXPECT_TRUE(missing.IsInvalidArgument());
+}
 
 TEST_F(Names, AMissingDirectoryIsNotFoundAndNamed) {
   options.create_if_missing = true;
