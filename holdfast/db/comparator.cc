@@ -23,7 +23,7 @@ class Bytewise final : public Comparator {
     }
     if (at < common) {
       const auto byte = static_cast<unsigned char>((*start)[at]);
-      if (byte < 0xff && byte + 1 < static_cast<unsigned char>(limit[at])) {
+      if (byte + 1 < static_cast<unsigned char>(limit[at])) {
         (*start)[at] = static_cast<char>(byte + 1);
         start->resize(at + 1);
       }
