@@ -279,6 +279,36 @@ TEST_P(DbRanges, AChangeInARangeThatWasReadIsAConflict) {
   EXPECT_TRUE(t->Commit(&committed).ok() && !committed) << "the database was empty";
 }
 
+TEST_P(DbRanges, TwoWalksOfATransactionAreTwoRanges) {
+  struct Case {
+    const char* changed;
+    bool conflict;
+  };
+  for (const int directions : {0, 1, 2, 3}) {  // of the first walk, and of the second one
+    for (const Case& c : {Case{"c", true}, {"d", true}, {"e", true}, {"f", false}, {"j", false},
+                          {"k", true}, {"l", true}, {"m", true}, {"b", false}, {"n", false}}) {
+      ASSERT_TRUE(file->DeleteRange({}, "", "\xff").ok());
+      fill({"a", "c", "e", "g", "i", "k", "m", "o"});
+      const std::unique_ptr<OptimisticTransaction> t(file->BeginTransaction());
+      {
+        const std::unique_ptr<Iterator> at(t->NewIterator());
+        const auto walk_over = [&](const char* first, const char* last, bool backwards) {
+          at->Seek(backwards ? last : first);
+          backwards ? at->Prev() : at->Next();
+          EXPECT_EQ(at->key().ToString(), backwards ? first : last);
+        };
+        walk_over("c", "e", (directions & 1) != 0);
+        walk_over("k", "m", (directions & 2) != 0);
+      }
+      t->Put("written", "w");
+      put(*file, c.changed, "changed");
+      bool committed = false;
+      ASSERT_TRUE(t->Commit(&committed).ok());
+      EXPECT_EQ(committed, !c.conflict) << c.changed << ' ' << directions;
+    }
+  }
+}
+
 /// Two transactions read one range each, and write into the range of the other if theirs is as it
 /// was. If both wrote, neither came first: each of them has missed the other's write (write skew).
 class Skew {
