@@ -314,11 +314,10 @@ void EngineDB<E>::CompactRange(const Slice* /*begin*/, const Slice* /*end*/) {
 
 template <class E>
 Status EngineDB<E>::Compact(uint64_t* returned) {
-  holdfast::Result<uint64_t> bytes = 0;
   if (const holdfast::Status status = store_->collect(); !status.ok()) {
     return translated(status);
   }
-  bytes = heap_->compact();
+  const holdfast::Result<uint64_t> bytes = heap_->compact();
   if (bytes.ok() && returned != nullptr) {
     *returned = bytes.value();
   }

@@ -155,8 +155,6 @@ class Store {
   /// Returns whether the file has root version 4 (StoreRoot4).
   bool plain_keys() const { return plain_keys_; }
   size_t open_views() const { return snapshots_.size(); }
-  /// For tests.
-  const Snapshots<M>& snapshots() const { return snapshots_; }
 
  private:
   Store(H& heap, StoreRoot<H>* root, const Comparator* comparator, const StoreLimits& limits,

@@ -151,11 +151,7 @@ struct StoreRoot {
     for (size_t i = 0; i < thread_slots; ++i) {
       new (to + i) Slot<H>;
       if (i < before) {
-        to[i].count = from[i].count.load();
-        to[i].nested = from[i].nested.load();
-        to[i].nested_tail = from[i].nested_tail.load();
-        to[i].old = from[i].old.load();
-        to[i].old_tail = from[i].old_tail.load();
+        to[i] = from[i];
       }
     }
     slots = to;

@@ -104,7 +104,6 @@ class Seats {
    public:
     const Use* begin() const { return all_.data(); }
     const Use* end() const { return all_.data() + size_; }
-    bool empty() const { return size_ == 0; }
     void add(const Use& use) { all_[size_++] = use; }
 
    private:

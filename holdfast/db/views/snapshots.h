@@ -161,30 +161,17 @@ class Snapshots {
 
   /// Returns whether take_released() may find a version.
   bool has_released() const { return shared_->work.load(std::memory_order_acquire) != 0; }
-  /// Adds up to `most` versions to *free that views have released, or that were given back.
+  /// Adds up to `most` versions to *free that views have released.
   void take_released(size_t most, VersionQueue* free) {
     const Lock lock(lock_);
     close_ended_uses();
-    for (; most > 0; --most) {
-      if (!given_back_.empty()) {
-        free->push_back(given_back_.back());
-        given_back_.pop_back();
-      } else if (!released_.empty()) {
-        View<M>* const view = released_.back();
-        free->push_back(view->held_.pop());
-        --held_;
-        ++examined_;
-        update_released(view);
-      } else {
-        break;
-      }
+    for (; most > 0 && !released_.empty(); --most) {
+      View<M>* const view = released_.back();
+      free->push_back(view->held_.pop());
+      --held_;
+      ++examined_;
+      update_released(view);
     }
-    update_work();
-  }
-  /// Takes back a version from settle() or take_released() that was not freed.
-  void give_back(const OldVersion& old) {
-    const Lock lock(lock_);
-    given_back_.push_back(old);
     update_work();
   }
 
@@ -378,7 +365,7 @@ class Snapshots {
     }
   }
   void update_work() {
-    const uint64_t work = !released_.empty() || !given_back_.empty() || notes_ != 0 ? 1 : 0;
+    const uint64_t work = !released_.empty() || notes_ != 0 ? 1 : 0;
     if (shared_->work.load(std::memory_order_relaxed) != work) {
       shared_->work.store(work, std::memory_order_release);
     }
@@ -405,7 +392,6 @@ class Snapshots {
   std::vector<Noted> noted_;  ///< by seat: the copy of its view
   size_t notes_ = 0;
   std::vector<View<M>*> released_;  ///< views with a free version on top of their heap
-  std::vector<OldVersion> given_back_;
   size_t held_ = 0;
   uint64_t examined_ = 0;
 };
