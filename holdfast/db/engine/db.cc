@@ -323,16 +323,7 @@ holdfast::Result<std::unique_ptr<HeapDB>> HeapDB::open(const Options& options,
       return status;
     }
   }
-  auto opened = open_file(options, file);
-  if (!opened) {
-    return opened;
-  }
-  if (options.paranoid_checks) {
-    if (const holdfast::Status status = (*opened)->check(); !status.ok()) {
-      return holdfast::Status(status.code(), file + ": " + status.message());
-    }
-  }
-  return opened;
+  return open_file(options, file);
 }
 
 Status DB::Open(const Options& options, const std::string& name, DB** db) {
