@@ -57,7 +57,13 @@ struct World {
     root = find_store_root(*heap, &plain_keys).value();
     feed = heap->find_root<FeedRoot<H>>("holdfast.db.feed").value();
   }
-  ~World() { store->close_view(view); }
+  ~World() { close(); }
+  void close() {
+    if (store != nullptr) {
+      store->close_view(view);
+      store.reset();
+    }
+  }
 
   static std::string value(int i) {
     return std::string(i == kLong ? 20000 : i == kFull ? kMostShortValue : 20, 'v');
@@ -83,7 +89,7 @@ struct World {
   SimMachine machine{{.domain = usual_domain(*EngineFactory<E>::describe(kDefaultEngine).value())}};
   std::unique_ptr<H> heap;
   std::unique_ptr<Store<H>> store;
-  Store<H>::View* view = nullptr;
+  Store<H>::View* view = nullptr;  ///< keeps old versions
   StoreRoot<H>* root = nullptr;
   FeedRoot<H>* feed = nullptr;
 };
@@ -259,6 +265,71 @@ TEST(DbAudit, NamesWhatIsDamaged) {
     world.heap->update([&] { one.damage(world); }).check();
     EXPECT_NE(world.verdict().find(one.verdict), std::string::npos) << world.verdict();
   }
+}
+
+TEST(DbAudit, IsNotNeededToRefuseDamageThatOpeningMeets) {
+  const Case refused[] = {
+      {"no slots", "number of thread slots", [](World& w) { w.root->slot_count = 0; }},
+      {"too many slots", "number of thread slots",
+       [](World& w) { w.root->slot_count = kMostSlots + 1; }},
+      {"the name of the comparator", "is ordered by comparator 'Xeveldb.",
+       [](World& w) { E::store_range(w.root->comparator.load()->content(), "X", 1); }},
+      {"a listed version that is in no list", "a list of old versions",
+       [](World& w) { w.slot().old.load()->next.load()->listed = 0; }},
+      {"a nested version that is in no list", "a list of old versions",
+       [](World& w) { w.slot().nested.load()->next.load()->listed = 0; }},
+      {"a circle in a list", "",
+       [](World& w) { w.slot().old_tail.load()->next = w.slot().old.load(); }},
+      {"a circle in a nested list", "",
+       [](World& w) { w.slot().nested_tail.load()->next = w.slot().nested.load(); }},
+      {"a value being written, not linked back", "a list of long values",
+       [](World& w) { w.fill()->previous = w.newest(kLong)->blob.load(); }},
+      {"garbage in a circle", "",
+       [](World& w) {
+         Blob<H>* const blob = w.fill();
+         blob->first.load()->next = blob->first.load();
+       }},
+      {"a piece without bytes", "a piece of a long value",
+       [](World& w) { w.fill()->first.load()->bytes = 0; }},
+      {"a piece that is too long", "a piece of a long value",
+       [](World& w) { w.fill()->first.load()->bytes = Blobs<H>::kPieceBytes + 1; }},
+  };
+  for (const Case& one : refused) {
+    SCOPED_TRACE(one.what);
+    World world;
+    world.close();
+    world.heap->update([&] { one.damage(world); }).check();
+    const auto opened = Store<H>::open(*world.heap, BytewiseComparator(), {});
+    ASSERT_FALSE(opened.ok());
+    EXPECT_NE(opened.status().message().find(one.verdict), std::string::npos)
+        << opened.status().to_string();
+  }
+}
+
+TEST(DbAudit, OpeningFreesWhatACrashLeaves) {
+  World world;
+  world.heap->update([&] { world.fill(), world.fill(); }).check();
+  world.close();
+  const StoreLimits some{.versions_freed = 2, .slots = kMostSlots};
+  auto opened = Store<H>::open(*world.heap, BytewiseComparator(), some);
+  ASSERT_TRUE(opened.ok());
+  EXPECT_EQ(world.verdict(), "sound");
+  EXPECT_EQ((*opened)->old_versions().value(), 0u);
+  world.heap->update([&] {
+    EXPECT_EQ(world.root->slot_count.load(), kMostSlots);
+    EXPECT_EQ(world.root->filling.load(), nullptr);
+    EXPECT_EQ(world.root->garbage.load(), nullptr);
+  }).check();
+  std::string value;
+  for (int i = 0; i < kKeys; ++i) {
+    EXPECT_EQ((*opened)->get(key(i), nullptr, &value).value(), i != kGone);
+  }
+  opened.value().reset();
+  const StoreLimits many{.slots = kMostSlots + 1};
+  const auto refused = Store<H>::open(*world.heap, BytewiseComparator(), many);
+  EXPECT_EQ(refused.status().code(), Code::invalid_argument);
+  EXPECT_NE(refused.status().message().find("slots for 256 threads, a database for 255"),
+            std::string::npos);
 }
 
 TEST(DbAudit, ADamagedChangeIsNamed) {

@@ -77,6 +77,35 @@ TEST_F(Names, AMissingDirectoryIsNotFoundAndNamed) {
   expect_words(open(in("file/below")), "is not a directory");
 }
 
+TEST_F(Names, ALinkToItselfIsThereAndCannotBeOpened) {
+  options.create_if_missing = true;
+  std::filesystem::create_symlink(in("loop"), in("loop"));
+  const Status status = open(in("loop"));
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(status.system_error(), ELOOP) << status.ToString();
+  options.error_if_exists = true;
+  expect_words(open(in("loop")), "exists (error_if_exists is true)");
+  options.create_if_missing = false;
+  options.error_if_exists = false;
+  EXPECT_EQ(open(in("loop")).message().find("does not exist"), std::string::npos);
+}
+
+TEST_F(Names, AnErrorOfTheStoreNamesTheFileOnce) {
+  struct Backwards final : Comparator {
+    int Compare(const Slice& a, const Slice& b) const override { return b.compare(a); }
+    const char* Name() const override { return "backwards"; }
+    void FindShortestSeparator(std::string*, const Slice&) const override {}
+    void FindShortSuccessor(std::string*) const override {}
+  } backwards;
+  options.create_if_missing = true;
+  ASSERT_TRUE(open(in("file")).ok());
+  db.reset();
+  options.comparator = &backwards;
+  EXPECT_EQ(open(in("file")).message(),
+            in("file") + ": the database is ordered by comparator 'leveldb.BytewiseComparator', "
+                         "not 'backwards'; open it with that one");
+}
+
 TEST_F(Names, AZeroByteIsRefused) {
   options.create_if_missing = true;
   const std::string name = in("file") + std::string("\0more", 5);

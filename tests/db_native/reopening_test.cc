@@ -209,6 +209,9 @@ TEST_P(DbReopening, TheNumberOfThreadsIsRaised) {
   EXPECT_EQ(contents(*file), expected);
   expect_tidy(file);
   EXPECT_EQ(superblock().slots, kThreads + 1U);
+  again.max_threads = kThreads + 1;  // one more
+  expect_opens();
+  EXPECT_EQ(superblock().slots, kThreads + 2U);
 }
 
 TEST(DbDefaults, ANewFileHasTheDefaultEngineAnd64Threads) {
@@ -229,7 +232,30 @@ TEST(DbDefaults, ANewFileHasTheDefaultEngineAnd64Threads) {
   for (const int wrong : {-1, 256}) {
     options.max_threads = wrong;
     DB* opened = nullptr;
-    EXPECT_TRUE(DB::Open(options, place.path(), &opened).IsInvalidArgument()) << wrong;
+    const Status status = DB::Open(options, place.path(), &opened);
+    EXPECT_TRUE(status.IsInvalidArgument()) << wrong;
+    EXPECT_NE(status.message().find("max_threads is from 1 to 255"), std::string::npos);
+  }
+}
+
+TEST(DbDefaults, ANewFileHasSmallChunksAndFewRecords) {
+  for (const size_t bytes : {Options().initial_bytes, size_t{8} << 20}) {
+    NativeTestFile place;
+    Options options;
+    options.create_if_missing = true;
+    options.domain = Domain::process;
+    options.initial_bytes = bytes;
+    options.max_threads = 255;
+    DB* opened = nullptr;
+    ASSERT_TRUE(DB::Open(options, place.path(), &opened).ok());
+    delete opened;
+    const Superblock file = inspect_heap_file(place.path()).value().superblock;
+    EXPECT_EQ(file.slots, 256U);
+    EXPECT_EQ(file.chunk_bytes, 16U << 10);
+    EXPECT_EQ(file.growth_bytes, 256U << 10);
+    EXPECT_GE(file.data_bytes(), bytes);
+    EXPECT_LT(file.data_bytes(), 2 * bytes);
+    EXPECT_EQ(file.options, known_options(about(kDefaultEngine), {{"records", "65536"}}));
   }
 }
 
