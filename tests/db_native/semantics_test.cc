@@ -2,6 +2,7 @@
 //
 // Does the interface behave like LevelDB's, on engines of every family?
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "tests/db/durable_engines.h"
@@ -54,6 +55,37 @@ TEST_P(DbSemantics, ValuesLargerThanALog) {
   put(*file, "big", big);
   file.close();
   EXPECT_TRUE(get(*file, "big") == big);
+  expect_tidy(file);
+}
+
+/// Around the longest short value, the bytes of a piece, and those of a transaction.
+TEST_P(DbSemantics, ValuesOfAnyLength) {
+  constexpr size_t kPiece = 8192 - 16;
+  Model model;
+  std::vector<std::string> keys;
+  for (const size_t bytes : {size_t{1}, size_t{8}, size_t{400}, size_t{4096}, kPiece, 2 * kPiece,
+                             size_t{128} << 10, size_t{130} << 10}) {
+    for (const size_t length : {bytes - 1, bytes, bytes + 1}) {
+      keys.push_back(std::to_string(length));
+      std::string& value = model[keys.back()] = std::string(length, '\0');
+      for (size_t i = 0; i < length; ++i) {
+        value[i] = static_cast<char>(i * 7 + i / 251);
+      }
+      put(*file, keys.back(), value);
+    }
+  }
+  EXPECT_TRUE(contents(*file) == model);
+  WriteBatch batch;  // each key gets another one's value
+  for (size_t i = 0; i < keys.size(); ++i) {
+    batch.Put(keys[i], model[keys[keys.size() - 1 - i]]);
+  }
+  const Snapshot* const before = file->GetSnapshot();
+  ASSERT_TRUE(file->Write({}, &batch).ok());
+  EXPECT_TRUE(contents(*file, before) == model);
+  file->ReleaseSnapshot(before);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    EXPECT_TRUE(get(*file, keys[i]) == model[keys[keys.size() - 1 - i]]) << keys[i];
+  }
   expect_tidy(file);
 }
 
@@ -189,6 +221,12 @@ TEST_P(DbSemantics, TransactionsRollBack) {
   expect_tidy(file);
 }
 
+uint64_t used_bytes(DB& db) {
+  std::string value;
+  EXPECT_TRUE(db.GetProperty("holdfast.used-bytes", &value));
+  return std::stoull(value);
+}
+
 /// Puts values of these sizes in turn until the heap is full. Returns the failure.
 Status fill(DbFile& file, const std::string& prefix, const std::vector<size_t>& sizes,
             Model& written) {
@@ -229,8 +267,46 @@ TEST_P(DbSemantics, ALongValueWithoutRoomForItsFirstPieceLeavesNothing) {
     ASSERT_TRUE(file->Delete({}, "freed" + std::to_string(i)).ok());
   }
   EXPECT_TRUE(fill(file, "more", {3000}, written).IsIOError());
+  const uint64_t used = used_bytes(*file);
   EXPECT_TRUE(file->Put({}, "long", std::string(300000, 'l')).IsIOError());
+  EXPECT_LE(used_bytes(*file), used) << "what was written is freed at once";
   EXPECT_EQ(contents(*file), written);
+  expect_tidy(file);
+}
+
+TEST_P(DbSemantics, AFullHeapFreesTheOldVersionsOfOtherThreads) {
+  file.options.max_bytes = 8 << 20;
+  DB& db = *file;
+  std::thread([&] {
+    for (int twice = 0; twice < 2; ++twice) {
+      WriteBatch batch;
+      for (int i = 0; i < 200; ++i) {
+        batch.Put("other " + std::to_string(i), std::string(3000, 'o'));
+      }
+      ASSERT_TRUE(db.Write({}, &batch).ok());
+    }
+  }).join();
+  std::string old;
+  ASSERT_TRUE(db.GetProperty("holdfast.old-versions", &old));
+  EXPECT_GE(std::stoi(old), 200);
+  Model written;
+  EXPECT_TRUE(fill(file, "key", {3000}, written).IsIOError());
+  ASSERT_TRUE(db.GetProperty("holdfast.old-versions", &old));
+  EXPECT_EQ(old, "0");
+  EXPECT_EQ(contents(db).size(), written.size() + 200);
+  expect_tidy(file);
+}
+
+TEST_P(DbSemantics, ReplacedLongValuesGiveTheirSpaceBack) {
+  uint64_t first = 0;
+  for (int i = 0; i < 20; ++i) {
+    put(*file, "key", std::string(300000, static_cast<char>('a' + i)));
+    first = i == 0 ? used_bytes(*file) : first;
+  }
+  EXPECT_LT(used_bytes(*file), first + 3 * 300000);
+  put(*file, "key", "short");
+  put(*file, "other", "short");
+  EXPECT_LT(used_bytes(*file), first - 200000);
   expect_tidy(file);
 }
 
@@ -310,7 +386,11 @@ TEST(DbOpening, DestroysAndRepairs) {
   put(*file, "k", "v");
   EXPECT_FALSE(DestroyDB(file.path(), file.options).ok()) << "it is open";
   file.close();
-  EXPECT_TRUE(RepairDB(file.path(), file.options).ok());
+  Options careful = file.options;
+  careful.error_if_exists = true;
+  EXPECT_TRUE(RepairDB(file.path(), careful).ok());
+  EXPECT_FALSE(RepairDB(file.path() + "2", careful).ok());
+  EXPECT_FALSE(Env::Default()->FileExists(file.path() + "2"));
   EXPECT_EQ(get(*file, "k"), "v");
   file.close();
   EXPECT_TRUE(DestroyDB(file.path(), file.options).ok());
@@ -391,6 +471,48 @@ TEST(DbOpening, ComparatorsOrderAndMustMatch) {
   EXPECT_TRUE(try_open(file.options, file.path()).IsInvalidArgument());
   file.options.comparator = &backwards;
   EXPECT_TRUE(try_open(file.options, file.path()).ok());
+}
+
+/// The order of bytes, without the shortcuts for it.
+class Forwards : public Backwards {
+ public:
+  int Compare(const Slice& a, const Slice& b) const override { return a.compare(b); }
+  const char* Name() const override { return "test.Forwards"; }
+};
+
+/// A node of the tree has a key's first 16 bytes, and a search copies 128 further ones.
+TEST(DbOpening, KeysMayDifferAtAnyByte) {
+  const Forwards forwards;
+  const Comparator* const comparators[] = {BytewiseComparator(), &forwards};
+  for (const Comparator* const comparator : comparators) {
+    DbFile file;
+    file.options.comparator = comparator;
+    Model model;
+    for (const char fill : {'\0', 'p'}) {
+      for (const size_t common : {0u, 1u, 7u, 8u, 14u, 15u, 16u, 17u, 126u, 127u, 128u, 129u, 142u,
+                                  143u, 144u, 145u, 2000u}) {
+        for (const std::string& rest : {std::string(), std::string(1, '\0'), std::string(2, '\0'),
+                                        std::string("a"), std::string("ab"), std::string("b")}) {
+          const std::string key = std::string(common, fill) + rest;
+          put(*file, key, model[key] = std::to_string(model.size()));
+        }
+      }
+    }
+    EXPECT_EQ(contents(*file), model);
+    for (const auto& [key, value] : model) {
+      EXPECT_EQ(get(*file, key), value);
+      EXPECT_EQ(get(*file, key + "\x01"), "(none)");
+      const std::unique_ptr<Iterator> at(file->NewIterator({}));
+      at->Seek(key);
+      ASSERT_TRUE(at->Valid());
+      EXPECT_EQ(at->key().ToString(), key);
+    }
+    for (const auto& [key, value] : model) {
+      ASSERT_TRUE(file->Delete({}, key).ok());
+    }
+    EXPECT_EQ(contents(*file), Model());
+    expect_tidy(file);
+  }
 }
 
 class CaseBlind : public Backwards {

@@ -34,6 +34,11 @@ TEST_P(DbService, OptimisticTransactionsCommitOrSayThatTheyMustNot) {
     EXPECT_EQ(get(*file, "written"), "(none)") << "no other reader sees it";
   }
   EXPECT_EQ(get(*file, "written"), "(none)") << "without a commit nothing has happened";
+  const auto used = [&] {
+    EXPECT_TRUE(file->GetProperty("holdfast.used-bytes", &value));
+    return std::stoull(value);
+  };
+  const uint64_t before = used();
   for (const char* changed : {"read", "none"}) {
     const std::unique_ptr<OptimisticTransaction> t(file->BeginTransaction());
     static_cast<void>(t->Get("read", &value));
@@ -43,6 +48,15 @@ TEST_P(DbService, OptimisticTransactionsCommitOrSayThatTheyMustNot) {
     ASSERT_TRUE(t->Commit(&committed).ok());
     EXPECT_FALSE(committed) << changed;
     EXPECT_EQ(get(*file, "written"), "(none)");
+  }
+  EXPECT_LT(used(), before + 100000) << "the long values of refused transactions are freed";
+  {
+    const std::unique_ptr<OptimisticTransaction> reader(file->BeginTransaction());
+    ASSERT_TRUE(reader->Get("read", &value).ok());
+    put(*file, "read", "changed");
+    committed = false;
+    ASSERT_TRUE(reader->Commit(&committed).ok());
+    EXPECT_TRUE(committed) << "it has only read, so it is as if it had ended before the change";
   }
   const std::unique_ptr<OptimisticTransaction> t(file->BeginTransaction());
   ASSERT_TRUE(t->Get("read", &value).ok());
