@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "holdfast/db/db.h"
 #include "holdfast/db/export.h"
@@ -69,7 +70,10 @@ class LEVELDB_EXPORT MapDB final : public leveldb::DB {
   leveldb::Iterator* NewIterator(const leveldb::ReadOptions& options) override {
     return new MapIterator(state(options));
   }
-  const leveldb::Snapshot* GetSnapshot() override { return new MapSnapshot(map_); }
+  const leveldb::Snapshot* GetSnapshot() override {
+    ++snapshots;
+    return new MapSnapshot(map_);
+  }
   void ReleaseSnapshot(const leveldb::Snapshot* snapshot) override {
     delete static_cast<const MapSnapshot*>(snapshot);
   }
@@ -78,6 +82,8 @@ class LEVELDB_EXPORT MapDB final : public leveldb::DB {
     std::fill_n(sizes, n, 0);
   }
   void CompactRange(const Slice* /*begin*/, const Slice* /*end*/) override {}
+
+  int snapshots = 0;  ///< taken so far
 
  private:
   struct MapSnapshot final : leveldb::Snapshot {
@@ -123,6 +129,59 @@ TEST(DbDerived, FunctionsThatItLeavesOutSaySo) {
                   return true;
                 }).IsNotSupportedError());
   EXPECT_TRUE(db.Transact([](leveldb::Transaction&) {}).IsNotSupportedError());
+  EXPECT_TRUE(db.DeleteRange({}, "a", "b").IsNotSupportedError());
+  EXPECT_TRUE(db.Sync().IsNotSupportedError());
+  EXPECT_TRUE(db.Compact(nullptr).IsNotSupportedError());
+}
+
+TEST(DbDerived, HasNoNamedMaps) {
+  MapDB db;
+  leveldb::ColumnFamilyHandle named(std::make_shared<leveldb::NamedMap>("name", 1, nullptr));
+  leveldb::ColumnFamilyHandle* handle = &named;
+  EXPECT_TRUE(db.CreateColumnFamily({}, "name", &handle).IsNotSupportedError());
+  EXPECT_EQ(handle, nullptr);
+  handle = &named;
+  EXPECT_TRUE(db.OpenColumnFamily("name", true, &handle).IsNotSupportedError());
+  EXPECT_EQ(handle, nullptr);
+  handle = &named;
+  EXPECT_TRUE(db.OpenColumnFamily(leveldb::ReadOptions(), "name", &handle).IsNotSupportedError());
+  EXPECT_EQ(handle, nullptr);
+  std::vector<std::string> names;
+  EXPECT_TRUE(db.ListColumnFamilies({}, &names).IsNotSupportedError());
+  EXPECT_TRUE(db.DropColumnFamily(&named).IsNotSupportedError());
+  EXPECT_EQ(db.DefaultColumnFamily(), nullptr);
+  EXPECT_TRUE(db.DestroyColumnFamilyHandle(nullptr).ok());
+  std::string value;
+  leveldb::DB& base = db;
+  EXPECT_TRUE(base.Put({}, &named, "a", "1").IsNotSupportedError());
+  EXPECT_TRUE(base.Delete({}, &named, "a").IsNotSupportedError());
+  EXPECT_TRUE(base.Get({}, &named, "a", &value).IsNotSupportedError());
+  const std::unique_ptr<leveldb::Iterator> at(base.NewIterator({}, &named));
+  EXPECT_TRUE(at->status().IsNotSupportedError());
+  const leveldb::Range ranges[] = {{"a", "b"}, {"c", "d"}};
+  uint64_t sizes[] = {7, 7};
+  base.GetApproximateSizes(&named, ranges, 2, sizes);
+  EXPECT_EQ(sizes[0] + sizes[1], 0u);
+}
+
+TEST(DbDerived, SeveralKeysAreReadFromOneSnapshot) {
+  MapDB db;
+  ASSERT_TRUE(db.Put({}, "a", "1").ok());
+  ASSERT_TRUE(db.Put({}, "c", "3").ok());
+  std::vector<std::string> values;
+  const std::vector<Status> found = db.MultiGet({}, {"a", "b", "c"}, &values);
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_TRUE(found[0].ok() && found[1].IsNotFound() && found[2].ok());
+  EXPECT_EQ(values[0] + values[2], "13");
+  EXPECT_EQ(db.snapshots, 1);
+  EXPECT_TRUE(db.MultiGet({}, {"a"}, &values)[0].ok());
+  EXPECT_EQ(db.snapshots, 1) << "one key needs none";
+  leveldb::ReadOptions as_of;
+  as_of.snapshot = db.GetSnapshot();
+  ASSERT_TRUE(db.Delete({}, "a").ok());
+  EXPECT_TRUE(db.MultiGet(as_of, {"a", "c"}, &values)[0].ok());
+  EXPECT_EQ(db.snapshots, 2) << "it has one";
+  db.ReleaseSnapshot(as_of.snapshot);
 }
 
 }  // namespace

@@ -88,7 +88,6 @@ Status DB::DeleteRange(const WriteOptions& options, const ColumnFamilyHandle* fa
 void DB::GetApproximateSizes(const ColumnFamilyHandle* family, const Range* range, int n,
                              uint64_t* sizes) {
   for (int i = 0; i < n; ++i) {
-    sizes[i] = 0;
     KeySpace::is_default(family) ? GetApproximateSizes(&range[i], 1, &sizes[i])
                                  : void(sizes[i] = ApproximateSizeInMap(family, range[i]));
   }
