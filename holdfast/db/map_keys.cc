@@ -70,12 +70,12 @@ MapKey MapKey::of(const Slice& stored) {
     case KeyKind::name_of_id:
       return {rest.size() == kIdBytes ? Part::name_of_id : Part::unknown, read_id(rest)};
     case KeyKind::entry: {
-      if (rest.size() < kIdBytes) {
+      const uint32_t id = read_id(rest);
+      if (id == 0) {  // also if too few bytes are left
         return {};
       }
-      const uint32_t id = read_id(rest);
       rest.remove_prefix(kIdBytes);
-      return {id == 0 ? Part::unknown : Part::entry, id, rest};
+      return {Part::entry, id, rest};
     }
   }
   return {};
