@@ -200,8 +200,8 @@ static void test_iterators(leveldb_t* db) {
   EXPECT(!leveldb_iter_valid(iter));
   leveldb_iter_seek_to_last(iter);
   expect_at(iter, "box", "c");
-  leveldb_iter_seek(iter, "bb", 2);
-  expect_at(iter, "box", "c");
+  leveldb_iter_seek(iter, "ba", 2);
+  expect_at(iter, "bar", "b");
   leveldb_iter_get_error(iter, &error);
   EXPECT_OK(error);
   leveldb_iter_destroy(iter);
@@ -389,9 +389,13 @@ static void test_maps(leveldb_t* db) {
   EXPECT_OK(error);
   holdfast_db_put(db, write, users, "a", 1, "b", 1, &error);
   EXPECT(error != NULL && strstr(error, "has been dropped") != NULL);
-  iter = holdfast_db_create_iterator(db, read, users);
   leveldb_free(error);
   error = NULL;
+  EXPECT(holdfast_db_get(db, read, users, "a", 1, &length, &error) == NULL && length == 0);
+  EXPECT(error != NULL && strstr(error, "has been dropped") != NULL);
+  leveldb_free(error);
+  error = NULL;
+  iter = holdfast_db_create_iterator(db, read, users);
   leveldb_iter_get_error(iter, &error);
   EXPECT(error != NULL && strstr(error, "has been dropped") != NULL);
   leveldb_free(error);
@@ -455,6 +459,11 @@ static void test_failures(leveldb_t* db) {
     leveldb_free(error);
     error = NULL;
     EXPECT(holdfast_db_list_maps(db, &count, &error) == NULL && error != NULL && count == 0);
+    leveldb_free(error);
+    error = NULL;
+    EXPECT(holdfast_compact(db, &error) == 0 && error != NULL);
+    leveldb_free(error);
+    leveldb_close(db);
     _exit(0);
   }
   EXPECT(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Are the numbers about a database those that its other functions show, and are all of them there?
+#include <chrono>
 #include <map>
 #include <sstream>
 #include <string>
+#include <thread>
 
 #include "holdfast/heap/file/inspect.h"
 #include "tests/db/durable_engines.h"
@@ -133,6 +135,7 @@ TEST_F(DbNumbers, AgesHaveTheirUnits) {
   WriteOptions later;
   later.sync = false;
   ASSERT_TRUE(file->Put(later, "key", "value").ok());
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
   const auto age = [&] { return std::stod(property("holdfast.oldest-snapshot-seconds")); };
   const auto pending = [&] { return std::stod(property("holdfast.oldest-pending-ms")); };
   const double snapshot_before = age();
