@@ -4,8 +4,10 @@
 // properties, transactions without a body?
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <sstream>
 #include <thread>
 
@@ -111,6 +113,25 @@ TEST_P(DbService, ACheckpointIsOneStateWhileWritersRun) {
   EXPECT_TRUE(other->Verify().ok());
   EXPECT_TRUE(db.Verify().ok());
   std::remove(copy.c_str());
+}
+
+/// Returns the number of files that this process has open.
+long open_files() {
+  using Files = std::filesystem::directory_iterator;
+  return std::distance(Files("/proc/self/fd"), Files());
+}
+
+TEST(DbServices, ACheckpointOfAnExistingNameIsRefusedAtOnce) {
+  DbFile file;
+  put(*file, "k", "v");
+  const std::string copy = file.path() + ".copy";
+  const long before = open_files();
+  ASSERT_TRUE(file->Checkpoint(copy).ok());
+  EXPECT_EQ(open_files(), before) << "it closes what it opens";
+  ASSERT_TRUE(Env::Default()->CreateDir(copy + ".part").ok());
+  const Status status = file->Checkpoint(copy);
+  EXPECT_EQ(status.system_error(), EEXIST) << status.ToString();
+  EXPECT_TRUE(std::filesystem::is_empty(copy + ".part")) << "no copy has begun";
 }
 
 TEST(DbServices, ACheckpointThatCannotBeWrittenLeavesNothing) {

@@ -215,6 +215,28 @@ TEST_F(DbSnapshotRule, WhatABriefViewStillNeedsIsKept) {
   }
 }
 
+// A row of counts has room for 15 slots.
+TEST_F(DbSnapshotRule, ViewsOfManySlotsHoldTheirVersions) {
+  for (const size_t slots : {15u, 16u, 31u, 32u, 200u}) {
+    Snapshots<SimMachine> many(machine, slots);
+    many.announce_stamps(slots - 1);
+    const auto last = static_cast<int>(slots - 1);
+    for (const bool brief : {false, true}) {
+      auto* const view = brief ? many.open_briefly(last) : many.open();
+      announce(many, view, std::vector<uint64_t>(slots, 5));
+      for (const int slot : {0, 7, last}) {
+        const uint64_t seen = Stamp::make(slot, 5);
+        const uint64_t unseen = Stamp::make(slot, 6);
+        EXPECT_EQ(judge(many, seen, unseen), Verdict::held) << slots << ' ' << slot;
+        EXPECT_EQ(judge(many, unseen, Stamp::make(slot, 7)), Verdict::free);
+        EXPECT_EQ(judge(many, Stamp::make(slot, 4), seen), Verdict::free);
+      }
+      many.close(view);
+      EXPECT_EQ(released(many), 3u);
+    }
+  }
+}
+
 // The versions of a seat's view go to an older snapshot that needs them, and only those.
 TEST_F(DbSnapshotRule, ABriefViewHandsItsVersionsToAnOlderSnapshot) {
   auto* const old = open({0, 4, 6});
