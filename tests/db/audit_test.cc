@@ -118,6 +118,19 @@ struct Case {
   std::function<void(World&)> damage;
 };
 
+/// A key in an inner node of the tree.
+KeyBlock<H>* separator(World& w) {
+  const void* found = nullptr;
+  auto visit = [&](const void* block, size_t bytes) {
+    found = bytes == sizeof(KeyBlock<H>) + key(0).size() ? block : found;
+  };
+  w.root->tree.visit_blocks(visit);
+  return static_cast<KeyBlock<H>*>(const_cast<void*>(found));
+}
+void change_separator(World& w, size_t at, char byte) {
+  E::store_range(separator(w)->content() + at, &byte, 1);
+}
+
 template <class T>
 T* wild(World& w) {
   return reinterpret_cast<T*>(reinterpret_cast<char*>(w.root) + 8);
@@ -222,6 +235,12 @@ const std::vector<Case>& cases() {
        [](World& w) { change_key(w.newest(50), key(50).size() - 1, '2'); }},
       {"a key after the next one", kOrder,
        [](World& w) { change_key(w.newest(60), key(60).size() - 1, '9'); }},
+      {"a separator without room", kLength, [](World& w) { separator(w)->bytes = 4000; }},
+      {"the first byte of a separator", kHead, [](World& w) { change_separator(w, 0, 'x'); }},
+      {"a separator after the next key", kOrder,
+       [](World& w) { change_separator(w, key(0).size() - 3, '9'); }},
+      {"a separator before the last key", kOrder,
+       [](World& w) { change_separator(w, key(0).size() - 3, '0'); }},
       {"keys before their separators", kOrder, [](World& w) { renumber(w, -1); }},
       {"keys like the separators behind them", kOrder, [](World& w) { renumber(w, 2); }},
       {"a value being written twice", kTwice,

@@ -179,16 +179,15 @@ class Versions {
     enlist(slot(), deletion, 0);
   }
 
-  /// Frees up to `most` versions of the share. Returns false when none is left.
-  bool free_some(size_t most) {
+  /// Frees up to `most` versions of the share.
+  void free_some(size_t most) {
     for (; most > 0; --most) {
       const OldVersion* const old = share_->next();
       if (old == nullptr) {
-        return false;
+        return;
       }
       free(*old);
     }
-    return true;
   }
   /// Moves up to `most` versions of the slot that were replaced inside another transaction to the
   /// backlog. Returns false when none is left.
