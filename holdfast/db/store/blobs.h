@@ -21,12 +21,11 @@ class Blobs {
  public:
   static constexpr size_t kPieceBytes = 8192 - sizeof(Piece<H>);
 
+  /// Returns a blob without pieces. Its links have no values before link().
   static Blob<H>* make() {
     auto* blob = H::template make<Blob<H>>();
     blob->first = nullptr;
     blob->last = nullptr;
-    blob->next = nullptr;
-    blob->previous = nullptr;
     return blob;
   }
 
