@@ -250,7 +250,7 @@ const std::vector<Case>& cases() {
        }},
       {"garbage that is in use", kTwice,
        [](World& w) { w.root->garbage = w.newest(kLong)->blob.load(); }},
-      {"a block of nobody", " has no owner", [](World&) { H::allocate(64); }},
+      {"a block without an owner", " has no owner", [](World&) { H::allocate(64); }},
       {"a feed without its first record", kRecord, [](World& w) { w.feed->first += 1; }},
       {"a feed with another end", kNumbers, [](World& w) { w.feed->next += 1; }},
       {"a feed with another size", kNumbers, [](World& w) { w.feed->bytes += 1; }},

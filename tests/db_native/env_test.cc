@@ -262,16 +262,22 @@ TEST_F(EnvTest, ScheduledWorkHasOneThreadAndMaySchedule) {
 }
 
 TEST_F(EnvTest, TheTestDirectoryIsMadeWhereTemporaryFilesAre) {
-  const char* const before = std::getenv("TMPDIR");
+  const char* const before = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): one thread
   const std::string kept = before == nullptr ? "" : before;
-  ::setenv("TMPDIR", directory_.c_str(), 1);
+  const auto set = [](const std::string& folder) {
+    ::setenv("TMPDIR", folder.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+  };
+  set(directory_);
   std::string path;
   EXPECT_TRUE(env_->GetTestDirectory(&path).ok());
   EXPECT_EQ(path.rfind(directory_, 0), 0U);
   EXPECT_TRUE(std::filesystem::is_directory(path));
-  ::setenv("TMPDIR", in("none").c_str(), 1);
+  set(in("none"));
   EXPECT_FALSE(env_->GetTestDirectory(&path).ok());
-  before == nullptr ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", kept.c_str(), 1);
+  set(kept);
+  if (before == nullptr) {
+    ::unsetenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe)
+  }
 }
 
 TEST_F(EnvTest, TheClockRunsWhileAThreadSleeps) {

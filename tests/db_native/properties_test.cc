@@ -134,6 +134,7 @@ TEST_F(DbNumbers, AgesHaveTheirUnits) {
   const Snapshot* const snapshot = file->GetSnapshot();
   WriteOptions later;
   later.sync = false;
+  const auto start = std::chrono::steady_clock::now();
   ASSERT_TRUE(file->Put(later, "key", "value").ok());
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   const auto age = [&] { return std::stod(property("holdfast.oldest-snapshot-seconds")); };
@@ -148,6 +149,9 @@ TEST_F(DbNumbers, AgesHaveTheirUnits) {
   EXPECT_GE(static_cast<double>(found.at("oldest_snapshot_milliseconds")),
             snapshot_before * 1000 - 1);
   EXPECT_LE(static_cast<double>(found.at("oldest_snapshot_milliseconds")), age() * 1000 + 1);
+  const std::chrono::duration<double, std::milli> since = std::chrono::steady_clock::now() - start;
+  EXPECT_GE(found.at("oldest_pending_microseconds"), 4000u) << "it has slept for 5 ms";
+  EXPECT_LE(static_cast<double>(found.at("oldest_pending_microseconds")), since.count() * 2000);
   file->ReleaseSnapshot(snapshot);
 }
 
