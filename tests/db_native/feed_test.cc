@@ -180,6 +180,18 @@ TEST_P(DbFeed, DroppedChangesGiveTheirSpaceBack) {
   expect_tidy(file);
 }
 
+TEST_P(DbFeed, ALargeChangeIsKeptOnce) {
+  const auto used = [&] {
+    std::string text;
+    EXPECT_TRUE(file->GetProperty("holdfast.used-bytes", &text));
+    return std::stoull(text);
+  };
+  const uint64_t before = used();
+  put(*file, "key", std::string(300'000, 'v'));  // the value, and the record of the change
+  EXPECT_GT(used(), before + 600'000);
+  EXPECT_LT(used(), before + 1'500'000) << "the block of a piece may be twice as large as it is";
+}
+
 TEST_P(DbFeed, ALowerLimitDropsTwoChangesWithEachWrite) {
   for (int i = 0; i < 200; ++i) {
     put(*file, "key", std::string(100, 'v'));

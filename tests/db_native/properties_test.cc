@@ -3,6 +3,7 @@
 // Are the numbers about a database those that its other functions show, and are all of them there?
 #include <chrono>
 #include <map>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -127,6 +128,23 @@ TEST_F(DbNumbers, CountTransactions) {
   EXPECT_GT(more(between, after, "reads_total"), 0u);
   EXPECT_EQ(more(between, after, "updates_total"), 0u);
   EXPECT_EQ(more(between, after, "stored_bytes_total"), 0u);
+}
+
+TEST_F(DbNumbers, OfReadsTellThatAWalkReadsAhead) {
+  for (int i = 1000; i < 3000; ++i) {
+    put(*file, std::to_string(i), "value");
+  }
+  const std::unique_ptr<Iterator> at(file->NewIterator({}));
+  for (const bool forwards : {true, false}) {
+    const uint64_t before = samples().at("reads_total");
+    int entries = 0;
+    for (forwards ? at->SeekToFirst() : at->SeekToLast(); at->Valid();
+         forwards ? at->Next() : at->Prev()) {
+      ++entries;
+    }
+    EXPECT_EQ(entries, 2000);
+    EXPECT_LT(samples().at("reads_total"), before + 50);
+  }
 }
 
 TEST_F(DbNumbers, AgesHaveTheirUnits) {
