@@ -87,7 +87,9 @@ class LargeBatch {
     if (seal == 0) {
       return {};
     }
-    if (seal != entry.seal()) {
+    if (seal != entry.seal() || entry.start % sizeof(uint64_t) != 0 || entry.bytes == 0 ||
+        entry.bytes % sizeof(uint64_t) != 0 || entry.start > regions_.bytes ||
+        entry.bytes > regions_.bytes - entry.start) {
       return damaged("the entry of the last large batch of updates is damaged");
     }
     buffer_.resize(entry.bytes / sizeof(uint64_t));
@@ -96,7 +98,13 @@ class LargeBatch {
     for (size_t at = 0; at < buffer_.size(); at += kChunkWords) {
       sum = checksum_of(buffer_.data() + at, std::min(kChunkWords, buffer_.size() - at), sum);
     }
-    return sum == entry.checksum
+    bool inside = true;
+    const bool whole =
+        for_each_record(buffer_.data(), buffer_.size(), [&](RedoRecord record, const uint64_t*) {
+          inside = inside && record.offset < regions_.bytes &&
+                   record.bytes <= regions_.bytes - record.offset;
+        });
+    return sum == entry.checksum && whole && inside
                ? Status()
                : damaged("the log of the last large batch of updates is damaged");
   }
