@@ -69,8 +69,7 @@ struct World {
     return std::string(i == kLong ? 20000 : i == kFull ? kMostShortValue : 20, 'v');
   }
   V* newest(int i) const {
-    return Versions<H>::newest(
-        *root->tree.find_field(Probe<H>(key(i), BytewiseComparator())));
+    return Versions<H>::newest(*root->tree.find_field(Probe<H>(key(i), BytewiseComparator())));
   }
   /// The slot whose transactions have written.
   Slot<H>& slot() { return root->slots.load()[machine.self()]; }
@@ -334,11 +333,13 @@ TEST(DbAudit, OpeningFreesWhatACrashLeaves) {
   ASSERT_TRUE(opened.ok());
   EXPECT_EQ(world.verdict(), "sound");
   EXPECT_EQ((*opened)->old_versions().value(), 0u);
-  world.heap->update([&] {
-    EXPECT_EQ(world.root->slot_count.load(), kMostSlots);
-    EXPECT_EQ(world.root->filling.load(), nullptr);
-    EXPECT_EQ(world.root->garbage.load(), nullptr);
-  }).check();
+  world.heap
+      ->update([&] {
+        EXPECT_EQ(world.root->slot_count.load(), kMostSlots);
+        EXPECT_EQ(world.root->filling.load(), nullptr);
+        EXPECT_EQ(world.root->garbage.load(), nullptr);
+      })
+      .check();
   std::string value;
   for (int i = 0; i < kKeys; ++i) {
     EXPECT_EQ((*opened)->get(key(i), nullptr, &value).value(), i != kGone);

@@ -286,10 +286,12 @@ TEST(DbIterators, CleanUpAtTheirEnd) {
   {
     Letters letters;
     for (int i = 0; i < 2; ++i) {
-      letters.RegisterCleanup([](void* first, void* second) {
-        *static_cast<int*>(first) += 1;
-        *static_cast<int*>(second) += 10;
-      }, &counts[0], &counts[1]);
+      letters.RegisterCleanup(
+          [](void* first, void* second) {
+            *static_cast<int*>(first) += 1;
+            *static_cast<int*>(second) += 10;
+          },
+          &counts[0], &counts[1]);
     }
     EXPECT_EQ(counts[0], 0);
   }

@@ -102,8 +102,9 @@ TEST_F(Names, AnErrorOfTheStoreNamesTheFileOnce) {
   db.reset();
   options.comparator = &backwards;
   EXPECT_EQ(open(in("file")).message(),
-            in("file") + ": the database is ordered by comparator 'leveldb.BytewiseComparator', "
-                         "not 'backwards'; open it with that one");
+            in("file") +
+                ": the database is ordered by comparator 'leveldb.BytewiseComparator', "
+                "not 'backwards'; open it with that one");
 }
 
 TEST_F(Names, AZeroByteIsRefused) {

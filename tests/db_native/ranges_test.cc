@@ -285,8 +285,16 @@ TEST_P(DbRanges, TwoWalksOfATransactionAreTwoRanges) {
     bool conflict;
   };
   for (const int directions : {0, 1, 2, 3}) {  // of the first walk, and of the second one
-    for (const Case& c : {Case{"c", true}, {"d", true}, {"e", true}, {"f", false}, {"j", false},
-                          {"k", true}, {"l", true}, {"m", true}, {"b", false}, {"n", false}}) {
+    for (const Case& c : {Case{"c", true},
+                          {"d", true},
+                          {"e", true},
+                          {"f", false},
+                          {"j", false},
+                          {"k", true},
+                          {"l", true},
+                          {"m", true},
+                          {"b", false},
+                          {"n", false}}) {
       ASSERT_TRUE(file->DeleteRange({}, "", "\xff").ok());
       fill({"a", "c", "e", "g", "i", "k", "m", "o"});
       const std::unique_ptr<OptimisticTransaction> t(file->BeginTransaction());

@@ -264,8 +264,7 @@ TEST(FurMvLife, RecordsEndWithTheTransactionsWords) {
     }
   });
   w.store(4, 1, 3);
-  EXPECT_EQ(w.heap.engine().statistics().bytes_written,
-            (9 * 8 + kMarker) + 2 * (5 * 8 + kMarker));
+  EXPECT_EQ(w.heap.engine().statistics().bytes_written, (9 * 8 + kMarker) + 2 * (5 * 8 + kMarker));
   w.heap.engine().close().check();
   const auto* const home = reinterpret_cast<const uint64_t*>(w.heap.regions().home);
   for (size_t i = 0; i < 8; ++i) {

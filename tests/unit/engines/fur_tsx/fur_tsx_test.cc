@@ -130,14 +130,14 @@ TEST(FurTsx, ATransactionGoesThroughThesePhases) {
   const auto store = [](auto& heap) { heap.set(3, 7); };
   const auto load = [](auto& heap) { static_cast<void>(heap.get(3)); };
   const Seen hardware = run(true, true, store);
-  EXPECT_EQ(hardware.phases, (Phases{Phase::execute, Phase::commit, Phase::isolation_wait,
-                                     Phase::commit, Phase::log_flush, Phase::durability_wait,
-                                     Phase::marker_flush}));
+  EXPECT_EQ(hardware.phases,
+            (Phases{Phase::execute, Phase::commit, Phase::isolation_wait, Phase::commit,
+                    Phase::log_flush, Phase::durability_wait, Phase::marker_flush}));
   EXPECT_EQ(hardware.lock_fallbacks, 0u);
   const Seen locked = run(true, false, store);
-  EXPECT_EQ(locked.phases, (Phases{Phase::execute, Phase::lock_wait, Phase::isolation_wait,
-                                   Phase::execute, Phase::log_flush, Phase::durability_wait,
-                                   Phase::marker_flush}));
+  EXPECT_EQ(locked.phases,
+            (Phases{Phase::execute, Phase::lock_wait, Phase::isolation_wait, Phase::execute,
+                    Phase::log_flush, Phase::durability_wait, Phase::marker_flush}));
   EXPECT_EQ(locked.lock_fallbacks, 1u);
   EXPECT_EQ(run(false, true, load).phases, (Phases{Phase::execute, Phase::durability_wait}));
 }

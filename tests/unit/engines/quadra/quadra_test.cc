@@ -25,8 +25,7 @@ TEST(QuadraCost, OneFenceAndTheLinesOfTheRecords) {
         EXPECT_EQ(c.pfence, 0u);
         EXPECT_EQ(c.psync, 1u);
         EXPECT_EQ(world.heap.engine().statistics().bytes_stored, value * n * sizeof(uint64_t));
-        EXPECT_EQ(world.heap.engine().statistics().bytes_written,
-                  value * n * RecordWords::kBytes);
+        EXPECT_EQ(world.heap.engine().statistics().bytes_written, value * n * RecordWords::kBytes);
         EXPECT_EQ(c.pwb, (RecordWords::kBytes * n + line - 1) / line) << n << " words";
       }
     }
@@ -211,8 +210,11 @@ TEST(QuadraRecovery, RecordsThatDisagreeAboutTheirBatchAreRefused) {
     std::vector<uint64_t> counts;  // of the batch's four records
     bool refused;
   };
-  for (const Case& c : {Case{{4, 4, 4, 4}, false}, {{4, 4, 4, 5}, true}, {{5, 4, 4, 4}, true},
-                        {{3, 3, 3, 3}, true}, {{5, 5, 5, 5}, false}}) {
+  for (const Case& c : {Case{{4, 4, 4, 4}, false},
+                        {{4, 4, 4, 5}, true},
+                        {{5, 4, 4, 4}, true},
+                        {{3, 3, 3, 3}, true},
+                        {{5, 5, 5, 5}, false}}) {
     SimImage image;
     {
       World world("64");

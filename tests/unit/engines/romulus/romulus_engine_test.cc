@@ -256,9 +256,8 @@ TYPED_TEST(RomulusFormat, ADamagedHeaderIsRepairedWhereTheCopiesAreEqual) {
     EngineFixture<TypeParam> heap(machine);
     ASSERT_TRUE(heap.recover().ok()) << "bit " << bit;
     EXPECT_EQ(heap.report().needed, bit >= 64) << "bit " << bit;
-    EXPECT_EQ(heap.report().text, bit >= 64
-                                      ? "the state was damaged, and both copies are equal"
-                                      : "both copies were whole");
+    EXPECT_EQ(heap.report().text, bit >= 64 ? "the state was damaged, and both copies are equal"
+                                            : "both copies were whole");
     EXPECT_EQ(heap.read(1), 1U) << "bit " << bit;
     heap.write(1, 2);
     EXPECT_EQ(heap.read(1), 2U) << "bit " << bit;

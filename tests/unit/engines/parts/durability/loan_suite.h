@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "holdfast/base/random.h"
-
 #include "tests/unit/engines/parts/durability/loan_world.h"
 
 namespace holdfast::loan_suite {
@@ -151,8 +150,7 @@ TYPED_TEST_P(LoanEngine, EarlierStoresToTheSameWordsAndToTheLoanAreForgotten) {
   std::vector<SimImage> images;
   {
     W w;
-    w.machine.before_persist_event(
-        [&](uint64_t) { images.push_back(w.machine.earliest_image()); });
+    w.machine.before_persist_event([&](uint64_t) { images.push_back(w.machine.earliest_image()); });
     w.machine.run_threads(1, [&](int) {
       for (const uint64_t value : {1, 2}) {
         for (size_t i = 0; i < 4; ++i) {
