@@ -310,7 +310,7 @@ TEST(DbAudit, IsNotNeededToRefuseDamageThatOpeningMeets) {
       {"a piece without bytes", "a piece of a long value",
        [](World& w) { w.fill()->first.load()->bytes = 0; }},
       {"a piece that is too long", "a piece of a long value",
-       [](World& w) { w.fill()->first.load()->bytes = Blobs<H>::kPieceBytes + 1; }},
+       [](World& w) { w.fill()->first.load()->bytes = Blobs<H>::kMostPieceBytes + 1; }},
   };
   for (const Case& one : refused) {
     SCOPED_TRACE(one.what);
@@ -322,6 +322,30 @@ TEST(DbAudit, IsNotNeededToRefuseDamageThatOpeningMeets) {
     EXPECT_NE(opened.status().message().find(one.verdict), std::string::npos)
         << opened.status().to_string();
   }
+}
+
+TEST(DbAudit, PiecesOfEarlierVersionsAreReadAndFreed) {
+  World world;
+  const std::string content(Blobs<H>::kMostPieceBytes, 'p');
+  world.heap
+      ->update([&] {
+        Blob<H>* const blob = world.fill();
+        auto* piece = static_cast<Piece<H>*>(H::allocate(sizeof(Piece<H>) + content.size()));
+        piece->next = nullptr;
+        piece->bytes = content.size();
+        E::store_range(piece + 1, content.data(), content.size());
+        blob->last.load()->next = piece;
+        blob->last = piece;
+        std::string read(100 + content.size(), '\0');
+        EXPECT_TRUE(Blobs<H>::holds(blob, read.size()));
+        Blobs<H>::load(blob, read.data());
+        EXPECT_EQ(read.substr(100), content);
+      })
+      .check();
+  EXPECT_EQ(world.verdict(), "sound");
+  world.close();
+  EXPECT_TRUE(Store<H>::open(*world.heap, BytewiseComparator(), {}).ok());
+  world.heap->update([&] { EXPECT_EQ(world.root->filling.load(), nullptr); }).check();
 }
 
 TEST(DbAudit, OpeningFreesWhatACrashLeaves) {

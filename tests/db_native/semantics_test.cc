@@ -60,7 +60,7 @@ TEST_P(DbSemantics, ValuesLargerThanALog) {
 
 /// Around the longest short value, the bytes of a piece, and those of a transaction.
 TEST_P(DbSemantics, ValuesOfAnyLength) {
-  constexpr size_t kPiece = 8192 - 16;
+  constexpr size_t kPiece = 5120 - 16;
   Model model;
   std::vector<std::string> keys;
   for (const size_t bytes : {size_t{1}, size_t{8}, size_t{400}, size_t{4096}, kPiece, 2 * kPiece,

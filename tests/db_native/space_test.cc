@@ -135,6 +135,20 @@ void DbSpace::give_back_what_deleted_entries_took() {
   expect_tidy(file);
 }
 
+/// Pieces of a long value share chunks.
+TEST_P(DbSpace, LongValuesTakeLittleMoreThanTheirBytes) {
+  put(*file, "key", "value");
+  const uint64_t before = number("used-bytes");
+  constexpr size_t kCount = 8;
+  constexpr size_t kBytes = 100'000;
+  for (size_t i = 0; i < kCount; ++i) {
+    put(*file, key(i), std::string(kBytes, 'x'));
+  }
+  const uint64_t used = number("used-bytes") - before;
+  EXPECT_GT(used, kCount * kBytes);
+  EXPECT_LT(used, kCount * kBytes * 5 / 4);
+}
+
 TEST_P(DbSpace, CompactionGivesBackWhatDeletedEntriesTook) {
   give_back_what_deleted_entries_took();
 }

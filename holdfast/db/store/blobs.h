@@ -7,6 +7,7 @@
 
 #include "holdfast/db/slice.h"
 #include "holdfast/db/store/store_blocks.h"
+#include "holdfast/heap/file/size_classes.h"
 
 namespace holdfast::db {
 
@@ -19,7 +20,12 @@ class Blobs {
   using Field = typename H::template Field<T>;
 
  public:
-  static constexpr size_t kPieceBytes = 8192 - sizeof(Piece<H>);
+  /// The block of a piece has the largest size that shares chunks of a database: three fill 94 %
+  /// of a chunk. A larger block would take a chunk of its own.
+  static constexpr size_t kPieceBytes = 5120 - sizeof(Piece<H>);
+  static_assert(share_chunks(5120, kMostFineChunk, shared_header_bytes(kMostFineChunk)));
+  /// Databases of earlier versions have pieces of this size.
+  static constexpr size_t kMostPieceBytes = 8192 - sizeof(Piece<H>);
 
   /// Returns a blob without pieces. Its links have no values before link().
   static Blob<H>* make() {
@@ -148,7 +154,7 @@ class Blobs {
     for (const Piece<H>* piece = bounds.check(blob)->first; piece != nullptr; piece = piece->next) {
       cycle.arrive(bounds.check(piece));
       const size_t n = piece->bytes;
-      if (n == 0 || n > kPieceBytes || !bounds.has_behind(piece, n) || !f(piece, n)) {
+      if (n == 0 || n > kMostPieceBytes || !bounds.has_behind(piece, n) || !f(piece, n)) {
         return false;
       }
     }
