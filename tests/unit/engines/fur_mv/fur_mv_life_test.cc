@@ -154,7 +154,7 @@ TEST(FurMvLife, AnUpdateAsksForTheLoanThatItNeeds) {
       while (bytes == 0) {
         w.machine.pause();
       }
-      // An update that runs alone: nobody else is in one.
+      // An update that runs alone: no other thread is in one.
       constexpr uint64_t kLoan = 8 * kPageBytes;
       w.heap.engine().update([&] { w.heap.engine().lend({kLoan, kLoan}); });
       w.store(100, 2, 5);
@@ -286,8 +286,8 @@ TEST(FurMvLife, StripesMayBeStoredToInAnyOrder) {
   }
 }
 
-/// A reader goes on while others overwrite a part of a word, and promote a word that nobody has
-/// ever stored to.
+/// A reader goes on while others overwrite a part of a word, and promote a word that was never
+/// stored to.
 TEST(FurMvLife, AnOldSnapshotHasPartsOfWordsAndPromotedOnes) {
   World w;
   auto* const part = reinterpret_cast<uint16_t*>(w.heap.word(16)) + 1;
