@@ -73,9 +73,12 @@ void leveldb_approximate_sizes(leveldb_t* db, int num_ranges, const char* const*
   db->rep->GetApproximateSizes(ranges.data(), num_ranges, sizes);
 }
 
-void leveldb_compact_range(leveldb_t* db, const char* /*start_key*/, size_t /*start_key_len*/,
-                           const char* /*limit_key*/, size_t /*limit_key_len*/) {
-  db->rep->CompactRange(nullptr, nullptr);  // which ignores the range
+void leveldb_compact_range(leveldb_t* db, const char* start_key, size_t start_key_len,
+                           const char* limit_key, size_t limit_key_len) {
+  const Slice start(start_key, start_key == nullptr ? 0 : start_key_len);
+  const Slice limit(limit_key, limit_key == nullptr ? 0 : limit_key_len);
+  db->rep->CompactRange(start_key == nullptr ? nullptr : &start,
+                        limit_key == nullptr ? nullptr : &limit);
 }
 
 void leveldb_destroy_db(const leveldb_options_t* options, const char* name, char** errptr) {

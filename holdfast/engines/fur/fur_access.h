@@ -28,7 +28,7 @@ struct alignas(kMaxLineBytes) FurThread : HtmThread<M> {
   std::vector<uint64_t> scratch;
   /// The transaction's number (the paper's durTS), or 0. On lines of its own, because a suspended
   /// transaction stores to it (suspended.h).
-  alignas(kMaxLineBytes) uint64_t number;
+  alignas(kMaxLineBytes) uint64_t number = 0;
 
   /// Begins an attempt of an update.
   void prepare(Path new_path) {

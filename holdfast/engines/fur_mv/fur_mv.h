@@ -82,7 +82,11 @@ class FurMv : public FurMvAccess<M> {
   }
 
   Status format() { return log_.format(); }
-  Status recover(RecoveryReport& report) { return log_.recover(kDescription.name, report); }
+  Status recover(RecoveryReport& report) {
+    Status status = log_.recover(kDescription.name, report);
+    pins_.advance(log_.last_number());
+    return status;
+  }
   Status close() { return log_.close(); }
   Result<ReplayReport> replay(const ReplayOptions& options) { return log_.replay(options); }
   void grown(size_t bytes) { log_.grown(bytes); }

@@ -41,8 +41,8 @@ struct alignas(kMaxLineBytes) FurMvThread : Context {
   VersionStore<M> store;
   RedoLog<M> redo;
   uint64_t most_words;  ///< that the redo log may have room for
-  uint64_t snapshot;
-  uint64_t stored_bytes;  ///< by the body
+  uint64_t snapshot = 0;
+  uint64_t stored_bytes = 0;  ///< by the body
   WriteSet writes;
   std::vector<uint64_t> promoted;  ///< offsets
   std::vector<Locked> locked;

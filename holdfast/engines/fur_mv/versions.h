@@ -33,11 +33,11 @@ namespace holdfast {
 
 /// One saved value.
 struct Version {
-  uint64_t word;    ///< address
-  uint64_t before;  ///< the word's value until `over` overwrote it
-  uint64_t over;    ///< number of the overwriter
-  uint64_t next;    ///< address of the next older version of the stripe, if next_over is not 0
-  uint64_t next_over;
+  uint64_t word = 0;    ///< address
+  uint64_t before = 0;  ///< the word's value until `over` overwrote it
+  uint64_t over = 0;    ///< number of the overwriter
+  uint64_t next = 0;    ///< address of the next older version of the stripe, if next_over is not 0
+  uint64_t next_over = 0;
 };
 
 /// The owner words and version lists of a heap's stripes, shared by all threads.
