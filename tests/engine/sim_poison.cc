@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "tests/engine/sim_world.h"
+#include "tests/sanitized.h"
 
 namespace holdfast::conformance::sim_poison {
 namespace {
@@ -16,7 +17,7 @@ class FailingMedium : public testing::TestWithParam<std::string> {};
 TEST_P(FailingMedium, PoisonsTheHeap) {
   // Creation syncs a few times. Then every third sync fails, each in a run of its own.
   int failures_while_running = 0;
-  for (uint64_t fail_at = 5; fail_at < 200; fail_at += 3) {
+  for (uint64_t fail_at = 5; fail_at < 200; fail_at += kSanitized ? 9 : 3) {
     SimWorld world(GetParam(), Domain::file, fail_at);
     world.machine_options().fail_sync_at = fail_at;
     const std::string where = GetParam() + ", sync " + std::to_string(fail_at);
