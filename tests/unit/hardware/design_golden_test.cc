@@ -117,7 +117,8 @@ class Worker {
 
   void outside() {
     if (random_.below(2) == 0) {
-      uint64_t* const at = word(some_line(), random_.below(8));
+      const size_t i = random_.below(8);
+      uint64_t* const at = word(some_line(), i);
       SimMachine::store(at, random_.next());
       if (random_.below(2) == 0) {
         m_->pwb(at);
