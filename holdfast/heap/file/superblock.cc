@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <span>
 #include <string_view>
 
 #include "holdfast/base/checksum.h"
@@ -260,8 +261,8 @@ Result<std::vector<std::byte>> encode(const Superblock& s) {
   std::vector<std::byte> copy(raw.bytes);
   std::memcpy(copy.data(), &raw, sizeof raw);
   std::memcpy(copy.data() + sizeof raw, options.data(), options.size());
-  std::memcpy(copy.data() + sizeof raw + padded(options.size()), s.extents.data(),
-              s.extents.size() * sizeof(Extent));
+  const auto extents = std::as_bytes(std::span(s.extents));
+  std::copy(extents.begin(), extents.end(), copy.data() + sizeof raw + padded(options.size()));
   const uint64_t sum = sum_of(copy);
   std::memcpy(copy.data() + offsetof(Raw, checksum), &sum, sizeof sum);
   return copy;
@@ -309,7 +310,8 @@ Result<Superblock> decode(std::span<const std::byte> bytes) {
   s.slots = raw.slots;
   s.clean = raw.clean != 0;
   s.extents.resize(raw.extents);
-  std::memcpy(s.extents.data(), options + padded(raw.options_bytes), raw.extents * sizeof(Extent));
+  const auto extents = std::as_writable_bytes(std::span(s.extents));
+  std::copy_n(options + padded(raw.options_bytes), extents.size(), extents.begin());
   return s;
 }
 
