@@ -156,10 +156,15 @@ class Crash : public testing::TestWithParam<Case> {};
 /// Without hw: a design runs in simulated time, which has one schedule.
 class CrashExhaustive : public testing::TestWithParam<Case> {};
 
+/// Whether the case has all schedules of a search.
+bool is_whole(const Case& c) {
+  return is_usual(c) && !c.journal;
+}
+
 /// In its usual domain an engine has all schedules of a search. The others have the first part of
 /// them, one of `share`: they differ in what a crash leaves, not in how threads meet.
 int share_of(const Case& c, int schedules, int share) {
-  return is_usual(c) && !c.journal ? schedules : schedules / share;
+  return is_whole(c) ? schedules : std::max(1, schedules / share);
 }
 
 /// Three threads with one transaction each: every crash point, up to 16 images at each.
@@ -352,9 +357,8 @@ std::vector<Structure> structures_of(const std::string& engine) {
 /// In its usual domain an engine has all schedules. The others have a quarter each, and not the
 /// same: a structure knows no domain, and the programs above search each engine in all of its own.
 void search_structures(const Case& c, int schedules, int points, int images) {
-  const bool whole = is_usual(c) && !c.journal;
-  const int share = whole ? schedules : std::max(1, schedules / 4);
-  const int seed = whole ? 1 : 1000 * (2 + static_cast<int>(c.domain) + (c.journal ? 10 : 0));
+  const int share = share_of(c, schedules, 4);
+  const int seed = is_whole(c) ? 1 : 1000 * (2 + static_cast<int>(c.domain) + (c.journal ? 10 : 0));
   for (const Structure& structure : structures_of(c.engine)) {
     Json spec = base(c);
     spec["workload"] = structure.workload;

@@ -2,6 +2,11 @@
 #include "holdfast/engines/fur/fur_options.h"
 
 namespace holdfast {
+namespace {
+
+constexpr const char* kTimestampNames[] = {"fixed", "as_printed"};  // of FurTimestamps
+
+}  // namespace
 
 Result<FurOptions> FurOptions::parse(const Options& options, int max_threads) {
   FurOptions o;
@@ -13,15 +18,13 @@ Result<FurOptions> FurOptions::parse(const Options& options, int max_threads) {
   if (!retries) {
     return retries.status();
   }
-  const auto found = options.find("timestamps");
-  const std::string timestamps = found == options.end() ? "fixed" : found->second;
-  if (timestamps != "fixed" && timestamps != "as_printed") {
-    return Status(Code::invalid_argument,
-                  "option timestamps=" + timestamps + " is neither fixed nor as_printed");
+  const auto timestamps = option_choice(options, kTimestampsOption, kTimestampNames);
+  if (!timestamps) {
+    return timestamps.status();
   }
   o.log = log.value();
   o.retries = retries.value();
-  o.timestamps = timestamps == "fixed" ? FurTimestamps::fixed : FurTimestamps::as_printed;
+  o.timestamps = static_cast<FurTimestamps>(timestamps.value());
   return o;
 }
 

@@ -23,12 +23,15 @@ struct FurOptions {
   static Result<FurOptions> parse(const Options& options, int max_threads);
 };
 
+inline constexpr OptionInfo kTimestampsOption = {
+    "timestamps", "fixed",
+    "fixed, or as_printed: the paper's order of time stamps, which loses data"};
+
 inline constexpr OptionInfo kFurOptions[] = {
     kLogBytesOption,
     kMarkersOption,
     {"retries", "10", "hardware transactions tried before the global lock, 0 to 1000"},
-    {"timestamps", "fixed",
-     "fixed, or as_printed: the paper's order of time stamps, which loses data"},
+    kTimestampsOption,
     kBackgroundOption,
     kReplayersOption,
 };

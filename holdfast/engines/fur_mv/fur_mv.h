@@ -316,7 +316,8 @@ bool FurMv<M>::lock_stripes(Thread& t) {
   for (size_t i = 0; i < t.locked.size(); ++i) {
     auto& [stripe, owner] = t.locked[i];
     // No order is relied on: the compare-exchange below repeats the load.
-    for (owner = stripe->owner.load(std::memory_order_acquire);;) {
+    owner = stripe->owner.load(std::memory_order_acquire);
+    for (;;) {
       if (Table::locked(owner)) {
         M::reach(Probe{"furmv.stripe_wait"});
         owner = machine_.wait_while(stripe->owner, owner);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does FUR keep its own rules, apart from crashes? (htm_engine_suite.h tests the shared ones.)
 #include "holdfast/engines/fur/fur.h"
+#include "tests/unit/engines/parts/durability/numbered_threads.h"
 #include "tests/unit/engines/parts/isolation/htm/htm_engine_fixture.h"
 
 namespace holdfast::fur_engine_test {
@@ -122,28 +123,8 @@ TYPED_TEST(FurEngine, ALogThatWasFullIsForgotten) {
   EXPECT_EQ(heap.read(0), 2u);
 }
 
-/// A heap has logs for so many threads. One more is refused, and touches none of them.
 TYPED_TEST(FurEngine, AThreadWithoutALogIsAnError) {
-  SimMachine machine({.threads = 3});
-  EngineFixture<TypeParam> heap(
-      machine, {.options = {{"log_bytes", "1024"}, {"markers", "64"}}, .max_threads = 1});
-  heap.format().check();
-  heap.recover().check();
-  heap.write(0, 1);  // by the main thread, which has the first slot
-  int refused = 0;
-  machine.run_threads(3, [&](int worker) {
-    const auto own = static_cast<size_t>(worker + 1) * 64;
-    for (const bool update : {true, false}) {
-      try {
-        update ? heap.write(own, 7) : static_cast<void>(heap.read(own));
-      } catch (const Error& error) {
-        EXPECT_EQ(error.status().code(), Code::too_many_threads);
-        ++refused;
-      }
-    }
-  });
-  EXPECT_EQ(refused, 2 * 2);
-  EXPECT_EQ(heap.read(64) + heap.read(128) + heap.read(192), 7u);
+  expect_threads_without_a_log_refused<TypeParam>(1024);
 }
 
 TYPED_TEST(FurEngine, AReadOnlyTransactionSeesOneState) {

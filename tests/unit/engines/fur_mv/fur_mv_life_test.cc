@@ -7,6 +7,7 @@
 #include "holdfast/engines/fur_mv/fur_mv.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/engine_fixture.h"
+#include "tests/unit/engines/parts/durability/numbered_threads.h"
 
 namespace holdfast::fur_mv_life_test {
 namespace {
@@ -377,27 +378,8 @@ TEST(FurMvLife, ReadsAndTheirExceptionsAreCounted) {
   EXPECT_EQ(w.heap.engine().statistics().user_aborts, 2u);
 }
 
-/// A heap has logs for so many threads. One more is refused, and touches none of them.
 TEST(FurMvLife, AThreadWithoutALogIsAnError) {
-  SimMachine machine({.threads = 3});
-  Heap heap(machine, {.options = {{"log_bytes", "512"}, {"markers", "64"}}, .max_threads = 1});
-  heap.format().check();
-  heap.recover().check();
-  heap.write(0, 1);  // by the main thread, which has the first slot
-  int refused = 0;
-  machine.run_threads(3, [&](int worker) {
-    const auto own = static_cast<size_t>(worker + 1) * 64;
-    for (const bool update : {true, false}) {
-      try {
-        update ? heap.write(own, 7) : static_cast<void>(heap.read(own));
-      } catch (const Error& error) {
-        EXPECT_EQ(error.status().code(), Code::too_many_threads);
-        ++refused;
-      }
-    }
-  });
-  EXPECT_EQ(refused, 2 * 2);
-  EXPECT_EQ(heap.read(64) + heap.read(128) + heap.read(192), 7u);
+  expect_threads_without_a_log_refused<Engine>(512);
 }
 
 TEST(FurMvLife, OptionsReachTheTableAndTheStore) {
