@@ -202,10 +202,12 @@ void commits_and_exceptions_are_counted(W& w) {
                  })),
                  std::logic_error);
   }
+  EXPECT_THROW(static_cast<void>(heap.read([&] { throw std::logic_error("counted"); })),
+               std::logic_error);
   const Statistics counted = heap.statistics() - before;
   EXPECT_EQ(counted.update_commits, 4U);
   EXPECT_EQ(counted.read_commits, 2U);
-  EXPECT_EQ(counted.user_aborts, 2U);
+  EXPECT_EQ(counted.user_aborts, 3U);
 }
 
 template <class W>

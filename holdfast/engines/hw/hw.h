@@ -235,7 +235,7 @@ class Hardware {
     run_until_not_aborted(t, body);
     auto& s = statistics_.here();
     if (t.failure) {
-      s.user_aborts += update ? 1 : 0;
+      ++s.user_aborts;
       std::rethrow_exception(std::exchange(t.failure, nullptr));
     }
     ++(update ? s.update_commits : s.read_commits);

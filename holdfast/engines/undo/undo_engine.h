@@ -111,6 +111,7 @@ class UndoEngine {
     } catch (const MediumFailure&) {
       throw;
     } catch (...) {
+      ++statistics_.here().user_aborts;
       leave();
       throw;
     }
