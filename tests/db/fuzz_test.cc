@@ -3,7 +3,6 @@
 // Can bytes from outside break HoldfastDB: contents of batches, names of properties, sequence
 // numbers, options, and a file with damaged bytes? Each must get a result or an error. Verify must
 // report any damage in the blocks of keys, versions and lists.
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -15,6 +14,7 @@
 #include "holdfast/base/checksum.h"
 #include "holdfast/base/random.h"
 #include "holdfast/heap/file/inspect.h"
+#include "tests/child_process.h"
 #include "tests/db/durable_engines.h"
 #include "tests/file_bytes.h"
 #include "tests/sanitized.h"
@@ -260,15 +260,12 @@ Outcome repair_and_look(const DbFile& file, const Model& model) noexcept {
 /// Does so in a child process. A wild pointer would end only the child. The child has a time limit,
 /// because a walk must not be endless either.
 Outcome look(const DbFile& file, const Model& model) {
-  const pid_t child = fork();
-  if (child == 0) {
+  const int how = end_of_child([&] {
     alarm(60);
-    _exit(static_cast<int>(repair_and_look(file, model)));
-  }
-  int state = 0;
-  waitpid(child, &state, 0);
-  EXPECT_TRUE(WIFEXITED(state)) << "signal " << WTERMSIG(state);
-  return WIFEXITED(state) ? static_cast<Outcome>(WEXITSTATUS(state)) : Outcome::other;
+    return repair_and_look(file, model);
+  });
+  EXPECT_TRUE(WIFEXITED(how)) << "signal " << WTERMSIG(how);
+  return WIFEXITED(how) ? static_cast<Outcome>(WEXITSTATUS(how)) : Outcome::other;
 }
 
 /// Engines whose data are the bytes that this test damages. With cells, the newest values stand in

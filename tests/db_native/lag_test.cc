@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes without sync: when are they durable, and what does a killed process lose?
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <thread>
 
+#include "tests/child_process.h"
 #include "tests/db/durable_engines.h"
 
 namespace holdfast::db::lag_test {
@@ -181,9 +181,7 @@ TEST_P(DbLag, ClosingLosesNothing) {
 
 /// Writes in a child process, which ends as if it were killed.
 void write_and_die(const Options& options, const std::string& path, int synced, int written) {
-  const pid_t child = fork();
-  ASSERT_NE(child, -1);
-  if (child == 0) {
+  const int how = end_of_child([&] {
     DB* db = nullptr;
     bool ok = DB::Open(options, path, &db).ok();
     for (int i = 0; i < written && ok; ++i) {
@@ -193,11 +191,9 @@ void write_and_die(const Options& options, const std::string& path, int synced, 
         ok = ok && db->Sync().ok();
       }
     }
-    _exit(ok ? 0 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return ok ? 0 : 1;
+  });
+  ASSERT_EQ(how, 0);
 }
 
 TEST_P(DbLag, AKilledProcessLosesTheLastWritesOnly) {

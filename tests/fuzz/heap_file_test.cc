@@ -15,6 +15,7 @@
 #include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/heap/file/inspect.h"
 #include "holdfast/holdfast.h"
+#include "tests/child_process.h"
 #include "tests/engine_options.h"
 #include "tests/file_bytes.h"
 
@@ -378,15 +379,10 @@ TEST_F(HeapFile, ReadOnlyOpenLeavesTheFileAlone) {
 
 TEST_F(HeapFile, AForkedChildMayNotUseTheHeap) {
   auto heap = H::create(path_, create_, native_).value();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::_exit(heap->update([] {}).code() == Code::misuse && heap->read([] {}).code() == Code::misuse
-                ? 0
-                : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+  const auto refused = [](const Status& status) { return status.code() == Code::misuse; };
+  EXPECT_EQ(0, end_of_child([&] {
+              return refused(heap->update([] {})) && refused(heap->read([] {})) ? 0 : 1;
+            }));
   EXPECT_TRUE(heap->update([] {}).ok()) << "the parent goes on";
 }
 

@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +24,7 @@
 #include "holdfast/base/random.h"
 #include "holdfast/db/write_batch.h"
 #include "holdfast/heap/file/inspect.h"
+#include "tests/child_process.h"
 #include "tests/db/db_file.h"
 #include "tests/file_bytes.h"
 #include "tests/sanitized.h"
@@ -101,16 +101,14 @@ std::array<Image, 2> images(const std::string& engine, bool journaled, Options* 
   }
   // In a process that is killed: a copy of a file that a journal's threads write has not the state
   // of one moment.
-  const pid_t child = fork();
-  if (child == 0) {
+  end_of_child([&] {
     Model mine;
     write_some(file.open(), 0, &mine);
     static_cast<void>(file->GetSnapshot());
     write_some(file.open(), 1, &mine);
     write_some(file.open(), 2, &mine);
-    raise(SIGKILL);
-  }
-  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+    return raise(SIGKILL);
+  });
   Image in_use{file_bytes(file.path()), model};
   EXPECT_NE(file.open(), nullptr);
   file.close();
@@ -318,8 +316,7 @@ void report_hang(int /*signal*/) {
 
 /// Runs `body` in a child process.
 Outcome in_child(const std::function<Outcome()>& body) {
-  const pid_t child = fork();
-  if (child == 0) {
+  const int how = end_of_child([&] {
     void* frame = nullptr;
     backtrace(&frame, 1);  // the first call loads a library, which a signal's handler must not do
     struct sigaction reporting{};
@@ -336,15 +333,13 @@ Outcome in_child(const std::function<Outcome()>& body) {
     } catch (const std::exception& error) {  // the database returns its errors
       std::fprintf(stderr, "an exception left the database: %s\n", error.what());
     }
-    _exit(static_cast<int>(outcome));
-  }
-  int status = 0;
-  EXPECT_EQ(waitpid(child, &status, 0), child);
-  if (WIFSIGNALED(status)) {
-    const int by = WTERMSIG(status);
+    return outcome;
+  });
+  if (WIFSIGNALED(how)) {
+    const int by = WTERMSIG(how);
     return by == SIGALRM || by == SIGXCPU ? Outcome::hang : Outcome::crash;
   }
-  return static_cast<Outcome>(WEXITSTATUS(status));
+  return static_cast<Outcome>(WEXITSTATUS(how));
 }
 
 /// An engine, with a journal or without.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "holdfast/machine/native/native_machine.h"
+#include "tests/child_process.h"
 #include "tests/native/test_file.h"
 
 namespace holdfast::file_test {
@@ -111,18 +112,15 @@ TEST(NativeFile, NoPermission) {
   const NativeTestFile file;
   create(file.path());
   ASSERT_EQ(chmod(file.path().c_str(), 0), 0);
-  const pid_t child = fork();
-  if (child == 0) {
+  const int how = end_of_child([&] {
     // The superuser may open every file, so the child becomes another user.
     if (geteuid() == 0 && setuid(65534) != 0) {
-      _exit(1);
+      return 1;
     }
     const auto machine = NativeMachine::open(file.path(), {});
-    _exit(machine.status().code() == Code::permission_denied ? 0 : 2);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0) << "step " << WEXITSTATUS(status);
+    return machine.status().code() == Code::permission_denied ? 0 : 2;
+  });
+  EXPECT_EQ(how, 0) << "step " << WEXITSTATUS(how);
 }
 
 TEST(NativeFile, IsLockedWhileOpen) {
@@ -184,12 +182,7 @@ TEST(NativeFile, ReadersKeepWritersOutButNotEachOther) {
 TEST(NativeFile, AChildsCopyOfTheLockIsNotReleasedByItsEnd) {
   const NativeTestFile file;
   const auto machine = create(file.path());
-  const pid_t child = fork();
-  if (child == 0) {
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
+  EXPECT_EQ(0, end_of_child([] { return 0; }));
   expect_failure(file.path(), {}, Code::busy, "in use by");
 }
 
@@ -364,27 +357,24 @@ TEST(NativeFile, GrowsByRealBlocks) {
 TEST(NativeFile, AGrowthThatFailsLeavesTheFileAsItWas) {
   const NativeTestFile file;
   create(file.path());
-  const pid_t child = fork();
-  if (child == 0) {
+  const int how = end_of_child([&] {
     signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{2 * kMiB, 2 * kMiB};
     auto machine = NativeMachine::open(file.path(), {});
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0 || !machine || !(*machine)->medium().grow(kMiB).ok()) {
-      _exit(1);
+      return 1;
     }
     const Status status = (*machine)->medium().grow(4 * kMiB);
     if (status.code() != Code::out_of_space ||
         status.message().find(file.path()) == std::string::npos) {
-      _exit(2);
+      return 2;
     }
     if ((*machine)->medium().bytes() != kMiB || (*machine)->failed()) {
-      _exit(3);
+      return 3;
     }
-    _exit((*machine)->medium().grow(2 * kMiB).ok() ? 0 : 4);  // a growth that fits succeeds
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0) << "step " << WEXITSTATUS(status);
+    return (*machine)->medium().grow(2 * kMiB).ok() ? 0 : 4;  // a growth that fits succeeds
+  });
+  EXPECT_EQ(how, 0) << "step " << WEXITSTATUS(how);
   struct stat info{};
   ASSERT_EQ(stat(file.path().c_str(), &info), 0);
   EXPECT_EQ(info.st_size, static_cast<off_t>(2 * kMiB));
@@ -397,14 +387,9 @@ bool wipes_pages_at_fork() {
   auto* const word = static_cast<volatile int*>(page);
   *word = 1;
   const bool asked = madvise(page, kPageBytes, MADV_WIPEONFORK) == 0;
-  const pid_t child = fork();
-  if (child == 0) {
-    _exit(*word);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
+  const int how = end_of_child([&] { return *word; });
   munmap(page, kPageBytes);
-  return asked && status == 0;
+  return asked && how == 0;
 }
 
 TEST(NativeFile, AForkedChildKnowsItAndHasNoMappings) {
@@ -418,27 +403,19 @@ TEST(NativeFile, AForkedChildKnowsItAndHasNoMappings) {
   auto p = machine->medium().map(0, kPageBytes, nullptr, MapMode::shared);
   ASSERT_TRUE(p.ok());
   EXPECT_FALSE(machine->forked_child());
-  pid_t child = fork();
-  if (child == 0) {
-    if (!machine->forked_child()) {
-      _exit(1);
-    }
-    machine.reset();  // must return although the child has no background thread
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
-  child = fork();
-  if (child == 0) {
+  EXPECT_EQ(0, end_of_child([&] {
+              const bool knows = machine->forked_child();
+              machine.reset();  // must return although the child has no background thread
+              return knows ? 0 : 1;
+            }));
+  const int how = end_of_child([&] {
     struct sigaction plain{};
     plain.sa_handler = SIG_DFL;
     sigaction(SIGSEGV, &plain, nullptr);
     NativeMachine::store(reinterpret_cast<uint64_t*>(*p), uint64_t{1});
-    _exit(0);
-  }
-  waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFSIGNALED(status));
+    return 0;
+  });
+  EXPECT_TRUE(WIFSIGNALED(how));
   machine->medium().unmap(*p, kPageBytes);
 }
 

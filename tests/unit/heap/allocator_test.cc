@@ -6,36 +6,22 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <memory>
 #include <vector>
 
-#include "holdfast/engines/parts/any/any_engine.h"
-#include "holdfast/heap/heap.h"
-#include "holdfast/machine/sim/sim_machine.h"
+#include "tests/unit/heap/small_heap.h"
 
 namespace holdfast::allocator_test {
 namespace {
 
-using H = Heap<AnyEngine<SimMachine>>;
-
-constexpr size_t kChunk = 4096;
+constexpr size_t kChunk = kSmallChunk;
 
 /// The size of a block that takes n chunks.
 constexpr size_t chunks(size_t n) {
   return n * kChunk - kChunkHeaderBytes;
 }
 
-class AllocatorOfHeap : public ::testing::Test {
+class AllocatorOfHeap : public SmallHeap {
  protected:
-  AllocatorOfHeap() {
-    CreateOptions create;
-    create.engine = engine_rows<SimMachine>().front().description->name;
-    create.bytes = 256 << 10;
-    create.max_bytes = 1 << 20;
-    create.chunk_bytes = kChunk;
-    heap_ = H::create(machine_, create).value();
-  }
-
   std::byte* allocate(size_t bytes) {
     return heap_->update([&] { return static_cast<std::byte*>(H::allocate(bytes)); }).value();
   }
@@ -54,9 +40,6 @@ class AllocatorOfHeap : public ::testing::Test {
     return block;
   }
   void expect_sound() { EXPECT_EQ(heap_->check().value().errors, std::vector<std::string>()); }
-
-  SimMachine machine_{{.threads = 1}};
-  std::unique_ptr<H> heap_;
 };
 
 TEST_F(AllocatorOfHeap, TakesNoBytesOfAnEarlierBlockForHeadersOfUnusedChunks) {

@@ -6,13 +6,10 @@
 #include <cstring>
 #include <vector>
 
-#include "holdfast/engines/parts/any/any_engine.h"
-#include "holdfast/heap/heap.h"
-#include "holdfast/machine/sim/sim_machine.h"
-#include "tests/engine_options.h"
 #include "tests/sanitized.h"
 #include "tests/superblock_of.h"
 #include "tests/unit/engines/engine_rows.h"
+#include "tests/unit/heap/small_heap.h"
 
 namespace holdfast::compaction_test {
 namespace {
@@ -35,17 +32,6 @@ std::vector<std::string> engines() {
 }
 INSTANTIATE_TEST_SUITE_P(Engines, HeapCompaction, ::testing::ValuesIn(engines()),
                          [](const auto& i) { return test_name(i.param); });
-
-CreateOptions small(const std::string& engine) {
-  CreateOptions create;
-  create.engine = engine;
-  create.bytes = 256 << 10;
-  create.max_bytes = 1 << 20;
-  create.chunk_bytes = 4096;
-  const Description& description = *EngineFactory<H::Engine>::describe(engine).value();
-  create.options = known_options(description, {{"log_bytes", "16384"}, {"markers", "1024"}});
-  return create;
-}
 
 constexpr uint64_t kBoxes = 900;
 /// In the first chunks of boxes one in each is kept, so that some batches of free blocks have none
@@ -142,7 +128,7 @@ TEST_P(HeapCompaction, APowerFailureDuringItLosesNoSpace) {
   SimImage full;
   {
     SimMachine machine(machine_for(GetParam()));
-    auto heap = H::create(machine, small(GetParam())).value();
+    auto heap = H::create(machine, small_heap_options(GetParam())).value();
     fill(*heap);
     expect_sound(*heap);
     heap->close().check();

@@ -10,20 +10,17 @@
 #include <string>
 #include <vector>
 
-#include "holdfast/engines/parts/any/any_engine.h"
-#include "holdfast/heap/heap.h"
-#include "holdfast/machine/sim/sim_machine.h"
-#include "tests/engine_options.h"
 #include "tests/sanitized.h"
 #include "tests/superblock_of.h"
 #include "tests/unit/engines/engine_rows.h"
+#include "tests/unit/heap/small_heap.h"
 
 namespace holdfast::damaged_chunks_test {
 namespace {
 
 using H = Heap<AnyEngine<SimMachine>>;
 
-constexpr size_t kChunkBytes = 4096;
+constexpr size_t kChunkBytes = kSmallChunk;
 
 struct Box {
   static constexpr const char* kTypeName = "damaged_chunks_test.box";
@@ -45,21 +42,10 @@ INSTANTIATE_TEST_SUITE_P(
                                       [](const Description& d) { return d.layout; })),
     [](const auto& instance) { return test_name(instance.param); });
 
-CreateOptions options_of(const std::string& engine) {
-  CreateOptions create;
-  create.engine = engine;
-  create.bytes = 256 << 10;
-  create.max_bytes = 1 << 20;
-  create.chunk_bytes = kChunkBytes;
-  create.options =
-      known_options(*EngineFactory<H::Engine>::describe(engine).value(), {{"log_bytes", "16384"}});
-  return create;
-}
-
 /// A closed heap with shared chunks, large blocks and free runs.
 SimImage made(const std::string& engine) {
   SimMachine machine({.threads = 2});
-  auto heap = H::create(machine, options_of(engine)).value();
+  auto heap = H::create(machine, small_heap_options(engine)).value();
   Box* const root = heap->root<Box>("boxes").value();
   std::vector<void*> large(6);
   std::vector<Box*> boxes(100);
@@ -156,7 +142,7 @@ TEST_P(DamagedChunks, AFreeListThatLeadsToTheFirstUnusedChunkIsRefused) {
   SimImage image;
   {
     SimMachine machine({.threads = 2});
-    auto heap = H::create(machine, options_of(GetParam())).value();
+    auto heap = H::create(machine, small_heap_options(GetParam())).value();
     Box* boxes[2] = {};
     heap->update([&] { boxes[0] = H::make<Box>(); }).check();
     heap->update([&] { boxes[1] = H::make<Box>(); }).check();

@@ -8,43 +8,26 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
-#include "holdfast/engines/parts/any/any_engine.h"
-#include "holdfast/heap/heap.h"
-#include "holdfast/machine/sim/sim_machine.h"
+#include "tests/unit/heap/small_heap.h"
 
 namespace holdfast::heap_bounds_test {
 namespace {
-
-using H = Heap<AnyEngine<SimMachine>>;
 
 struct Object {
   uint64_t word[8];
 };
 
-class Bounds : public ::testing::Test {
+class Bounds : public SmallHeap {
  protected:
-  Bounds() {
-    CreateOptions create;
-    create.engine = engine_rows<SimMachine>().front().description->name;
-    create.bytes = 256 << 10;
-    create.max_bytes = 1 << 20;
-    heap_ = H::create(machine_, create).value();
-    begin_ = reinterpret_cast<std::byte*>(heap_->superblock().base);
-    end_ = begin_ + heap_->superblock().data_bytes();
-  }
-
   /// Returns whether n bytes at p pass the check, in a transaction of its own. The first one of a
   /// heap does not know the heap's size yet.
   bool accepts(const std::byte* p, size_t n) {
     return heap_->read([&] { HeapBounds<H>().check(reinterpret_cast<const Object*>(p), n); }).ok();
   }
 
-  SimMachine machine_{{.threads = 1}};
-  std::unique_ptr<H> heap_;
-  std::byte* begin_ = nullptr;
-  std::byte* end_ = nullptr;
+  std::byte* const begin_ = begin();
+  std::byte* const end_ = end();
 };
 
 TEST_F(Bounds, AcceptObjectsUpToTheEndExactly) {

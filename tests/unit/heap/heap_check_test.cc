@@ -8,14 +8,11 @@
 
 #include <concepts>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "holdfast/engines/parts/any/any_engine.h"
-#include "holdfast/heap/heap.h"
-#include "holdfast/machine/sim/sim_machine.h"
+#include "tests/unit/heap/small_heap.h"
 
 namespace holdfast::heap_check_test {
 namespace {
@@ -24,7 +21,7 @@ using H = Heap<AnyEngine<SimMachine>>;
 using Errors = std::vector<std::string>;
 using Batch = FreeBlock<H::Engine>;
 
-constexpr size_t kChunk = 4096;
+constexpr size_t kChunk = kSmallChunk;
 constexpr size_t kSmall = 48;
 constexpr size_t kSmallClass = 2;
 constexpr size_t kPerChunk = (kChunk - 128) / kSmall;
@@ -48,19 +45,12 @@ struct Change {
 };
 
 /// A heap with blocks in use and blocks in each kind of list.
-class Check : public ::testing::Test {
+class Check : public SmallHeap {
  protected:
   static constexpr size_t kBlocks = 200;  // in three chunks
   static constexpr size_t kFreed = 150;   // a batch in the depot, a reserve, and 22 others
 
   Check() {
-    CreateOptions create;
-    create.engine = engine_rows<SimMachine>().front().description->name;
-    create.bytes = 256 << 10;
-    create.max_bytes = 1 << 20;
-    create.chunk_bytes = kChunk;
-    heap_ = H::create(machine_, create).value();
-    base_ = reinterpret_cast<std::byte*>(heap_->superblock().base);
     const auto allocate = [&](size_t n, size_t bytes) {
       std::vector<std::byte*> blocks(n);
       for (std::byte*& block : blocks) {
@@ -148,9 +138,7 @@ class Check : public ::testing::Test {
     return all.empty() ? "" : all.front();
   }
 
-  SimMachine machine_{{.threads = 1}};
-  std::unique_ptr<H> heap_;
-  std::byte* base_ = nullptr;
+  std::byte* const base_ = begin();
   std::byte* line_ = nullptr;
   std::vector<std::byte*> small_;
   std::vector<std::byte*> large_;

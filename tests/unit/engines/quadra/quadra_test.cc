@@ -60,9 +60,12 @@ TEST(QuadraCost, TwoMoreFencesWhenTheTableIsFull) {
   EXPECT_EQ(world.heap.read(45), 2u);
 }
 
-/// Bodies that would fill the table together are made durable in parts, and all are answered.
-TEST(QuadraTable, ABatchLargerThanTheTableIsSplit) {
+/// Three workers update a heap with a table of 16 records four times each: store(heap, worker).
+/// Then see(machine, heap) looks; that for 20 schedules.
+template <class Store, class See>
+void with_a_small_table(Store&& store, See&& see) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
     SimOptions o = World::options();
     o.seed = seed;
     SimMachine machine(o);
@@ -70,46 +73,46 @@ TEST(QuadraTable, ABatchLargerThanTheTableIsSplit) {
     heap.format().check();
     heap.recover().check();
     machine.run_threads(3, [&](int worker) {
-      for (uint64_t round = 1; round <= 4; ++round) {
-        heap.engine().update([&] {
-          for (size_t i = 0; i < 10; ++i) {
-            heap.set(static_cast<size_t>(worker) * 50 + i, round);
-          }
-        });
+      for (int round = 0; round < 4; ++round) {
+        heap.engine().update([&] { store(heap, static_cast<size_t>(worker)); });
       }
     });
-    for (size_t worker = 0; worker < 3; ++worker) {
-      for (size_t i = 0; i < 10; ++i) {
-        ASSERT_EQ(heap.read(worker * 50 + i), 4u) << "seed " << seed;
-      }
-    }
-    EXPECT_EQ(heap.engine().statistics().bytes_stored, 3u * 4 * 10 * sizeof(uint64_t));
+    see(machine, heap);
   }
+}
+
+/// Bodies that would fill the table together are made durable in parts, and all are answered.
+TEST(QuadraTable, ABatchLargerThanTheTableIsSplit) {
+  with_a_small_table(
+      [](auto& heap, size_t worker) {
+        for (size_t i = 50 * worker; i < 50 * worker + 10; ++i) {
+          heap.set(i, heap.get(i) + 1);
+        }
+      },
+      [](SimMachine&, auto& heap) {
+        for (size_t worker = 0; worker < 3; ++worker) {
+          for (size_t i = 0; i < 10; ++i) {
+            ASSERT_EQ(heap.read(worker * 50 + i), 4u);
+          }
+        }
+        EXPECT_EQ(heap.engine().statistics().bytes_stored, 3u * 4 * 10 * sizeof(uint64_t));
+      });
 }
 
 /// Words that several bodies store to take one record.
 TEST(QuadraTable, ABatchOfTheSameWordsIsNotSplit) {
   uint64_t together = 0;
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
-    SimOptions o = World::options();
-    o.seed = seed;
-    SimMachine machine(o);
-    EngineFixture<Quadra<SimMachine>> heap(machine, World::shape("16"));
-    heap.format().check();
-    heap.recover().check();
-    machine.run_threads(3, [&](int) {
-      for (uint64_t round = 1; round <= 4; ++round) {
-        heap.engine().update([&] {
-          for (size_t i = 0; i < 10; ++i) {
-            heap.set(i, heap.get(i) + 1);
-          }
-        });
-      }
-    });
-    EXPECT_EQ(heap.read(9), 12u);
-    EXPECT_FALSE(machine.probes().contains("quadra.batch_full"));
-    together += 12 - heap.engine().statistics().batches;
-  }
+  with_a_small_table(
+      [](auto& heap, size_t) {
+        for (size_t i = 0; i < 10; ++i) {
+          heap.set(i, heap.get(i) + 1);
+        }
+      },
+      [&](SimMachine& machine, auto& heap) {
+        EXPECT_EQ(heap.read(9), 12u);
+        EXPECT_FALSE(machine.probes().contains("quadra.batch_full"));
+        together += 12 - heap.engine().statistics().batches;
+      });
   EXPECT_GT(together, 0u);
 }
 

@@ -24,6 +24,7 @@
 
 #include "holdfast/machine/native/journal/journal.h"
 #include "holdfast/machine/native/medium/system_journal_file.h"
+#include "tests/child_process.h"
 #include "tests/native/test_file.h"
 #include "tests/unit/machine/native/journal_world.h"
 
@@ -44,12 +45,7 @@ std::vector<std::byte> pattern(size_t n, uint64_t seed) {
 
 /// Runs the body in a forked child. True if it returns true there.
 bool in_child(const std::function<bool()>& body) {
-  const pid_t child = fork();
-  if (child == 0) {
-    _exit(body() ? 0 : 1);
-  }
-  int status = 0;
-  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return end_of_child([&] { return body() ? 0 : 1; }) == 0;
 }
 
 /// From here on this system call fails with this errno in the thread. False if the system does not
