@@ -60,8 +60,6 @@ class Writer {
     return s;
   }
 
-  /// Does nothing: new bytes are zero in both copies, and `used` grows with the stores.
-
   /// Call before a store to p. May throw MediumFailure; may throw bad_alloc, changing nothing.
   template <class T>
   void before_store(const T* p) {

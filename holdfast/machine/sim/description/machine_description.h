@@ -102,7 +102,6 @@ struct AitDescription {
 };
 
 /// The write-back instruction.
-
 enum class WriteBackKind : uint8_t {
   keep,      ///< CLWB: the line stays in the caches, clean
   evict,     ///< CLFLUSHOPT: the line leaves the caches

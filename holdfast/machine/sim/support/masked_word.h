@@ -30,7 +30,6 @@ struct MaskedWord {
 };
 
 /// The mask of `size` bytes from byte `offset` on.
-
 inline uint64_t byte_mask(size_t offset, size_t size) {
   const uint64_t ones = size >= kWordBytes ? ~uint64_t{0} : (uint64_t{1} << (8 * size)) - 1;
   return ones << (8 * offset);
