@@ -52,13 +52,9 @@ test-asan: CTEST += --label-exclude '^(long|canary)$$'
 test-tsan: SUITES := native_test db_native_test
 test-tsan: CTEST += --label-regex '^(native|db_native)$$'
 
-# clang compiles code for AddressSanitizer in half the time; without clang, g++ does.
-# ThreadSanitizer is g++'s: clang 19's ends children that start threads after a fork.
-test-asan: COMPILER = $$(tools/choose_sanitizing_compiler.sh)
-test-asan: $(STAMPS)/packages-sanitize
-
-test-asan test-tsan: test-%: $(STAMPS)/packages
-	cmake --preset $* $(COMPILER)
+# clang compiles for sanitizers in half the time; without clang, g++ does.
+test-asan test-tsan: test-%: $(STAMPS)/packages $(STAMPS)/packages-sanitize
+	cmake --preset $* $$(tools/choose_sanitizing_compiler.sh)
 	$(STEADY) cmake --build build/$* --parallel $(JOBS) --target $(SUITES)
 	$(STEADY) $(CTEST) --test-dir build/$* --no-tests=error
 

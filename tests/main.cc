@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "holdfast/base/sanitizers.h"
 #include "tests/run_tests.h"
 
-#ifdef __SANITIZE_THREAD__
+#if HOLDFAST_THREAD_SANITIZER
 // Some tests kill a forked child, which opens a database and so starts threads. The parent has
 // closed its own by then.
 extern "C" const char* __tsan_default_options() {
