@@ -79,12 +79,15 @@ TEST_F(AllocatorOfHeap, TakesNoBytesOfAnEarlierBlockForHeadersOfFreeRuns) {
   expect_sound();
 }
 
-TEST_F(AllocatorOfHeap, RefusesToFreeWhatIsNoBlock) {
+TEST_F(AllocatorOfHeap, RefusesToFreeOrExchangeWhatIsNoBlock) {
   std::byte* const small = allocate(64);
   std::byte* const large = allocate(chunks(2));
   std::byte* const base = reinterpret_cast<std::byte*>(heap_->superblock().base);
   const auto expect_refused = [&](std::byte* block, size_t bytes) {
     EXPECT_EQ(free(block, bytes).code(), Code::misuse) << block - base << ' ' << bytes;
+    const Status exchanged =
+        heap_->update([&] { static_cast<void>(H::exchange(block, bytes, bytes)); });
+    EXPECT_EQ(exchanged.code(), Code::misuse) << block - base << ' ' << bytes;
   };
   for (const ptrdiff_t off : {-64, -16, 8, 16, 64}) {
     expect_refused(small + off, 64);
