@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -88,6 +89,36 @@ TEST_P(EnginePhases, AreKnownUnderTheLock) {
       return retries != order.options.end() && retries->second == "0";
     })) << "checks.toml needs an order with retries = \"0\"";
   }
+}
+
+/// In each attempt, whatever the engine did before it: the body's time counts as execution, or as
+/// combining if another thread runs it.
+TEST_P(EnginePhases, OfBodiesIsExecution) {
+  const auto& row = engine_rows_test::row_of(GetParam());
+  uint64_t bodies = 0;
+  std::map<std::string, uint64_t> others;
+  for (const char* retries : {"10", "1"}) {
+    World w(row, power9(3), with_tiny(*row.description, {{"retries", retries}}));
+    const auto body = [&] {
+      ++bodies;
+      const Phase phase = SimMachine::phase(Phase::execute);
+      SimMachine::phase(phase);
+      others[to_string(phase)] += phase == Phase::execute || phase == Phase::combine ? 0 : 1;
+      for (const size_t word : {0u, 40u, 80u}) {
+        w.heap.set(word, w.heap.get(word) + 1);
+      }
+    };
+    w.run(3, [&](int) {
+      for (int i = 0; i < 40; ++i) {
+        w.heap.engine().update(body);
+      }
+    });
+  }
+  std::erase_if(others, [](const auto& found) { return found.second == 0; });
+  for (const auto& [name, count] : others) {
+    ADD_FAILURE() << count << " of " << bodies << " bodies ran in phase " << name;
+  }
+  EXPECT_GE(bodies, 2u * 3 * 40);
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, EnginePhases, testing::ValuesIn(engine_rows_test::engine_names()),
