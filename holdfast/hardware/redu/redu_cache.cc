@@ -143,12 +143,11 @@ void Redu::move_tail(bool at_once, Time now) {
     new_tail_ = oldest;
     tail_due_ = slots.write_tail(oldest, now);
     ++tails_;
-    context().wake_at(tail_due_);
   }
 }
 
 /// Does what is due in the background, and with `at_once` all that can be done. Returns the time at
-/// which there is more to do; kNever if that depends on transactions.
+/// which there is more to do, and wakes then; kNever if that depends on transactions.
 Time Redu::step(bool at_once, Time now) {
   retire(now);
   flush_some(at_once, now);
@@ -156,6 +155,9 @@ Time Redu::step(bool at_once, Time now) {
   Time next = tail_due_ != 0 ? tail_due_ : kNever;
   for (const Flushed& line : flushed_) {
     next = std::min(next, line.home);
+  }
+  if (next != kNever) {
+    context().wake_at(std::max(now + 1, next));
   }
   return next;
 }
@@ -187,9 +189,7 @@ Time Redu::log_room(int slot, Time now) {
 }
 
 void Redu::tick(Time now) {
-  if (const Time next = step(false, now); next != kNever) {
-    context().wake_at(std::max(now + 1, next));
-  }
+  step(false, now);
 }
 
 Time Redu::settle(Time now) {
