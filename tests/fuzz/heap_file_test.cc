@@ -43,6 +43,26 @@ const Description& engine() {
   return found;
 }
 
+/// While it lives, no file can become longer than this, as on a full disk.
+class FullDisk {
+ public:
+  explicit FullDisk(uint64_t bytes) : previous_(std::signal(SIGXFSZ, SIG_IGN)) {
+    EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &before_), 0);
+    const struct rlimit least = {bytes, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &least), 0);
+  }
+  ~FullDisk() {
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before_), 0);
+    std::signal(SIGXFSZ, previous_);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  void (*previous_)(int);
+  struct rlimit before_{};
+};
+
 class HeapFile : public testing::Test {
  public:
   ~HeapFile() override { std::filesystem::remove_all(directory_); }
@@ -319,15 +339,30 @@ TEST_F(GrowingHeap, GrowsToItsLimitExactly) {
 
 TEST_F(GrowingHeap, TakesASmallStepIfTheDiskIsAlmostFull) {
   data_bytes();  // makes the heap
-  struct rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-  const auto previous = std::signal(SIGXFSZ, SIG_IGN);
-  const struct rlimit least = {std::filesystem::file_size(path_) + (32 << 10), before.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &least), 0);
-  const size_t bytes = grown();
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
-  std::signal(SIGXFSZ, previous);
-  EXPECT_EQ(bytes, (1 << 20) + kChunk);
+  const FullDisk disk(std::filesystem::file_size(path_) + (32 << 10));
+  EXPECT_EQ(grown(), (1 << 20) + kChunk);
+}
+
+TEST_F(HeapFile, AFullDiskIsReportedWithTheFilesNameOnce) {
+  create_.max_threads = 1;
+  constexpr int kThreads = 100;
+  const auto engines = names_of(engine_rows<NativeMachine>(), [&](const auto& row) {
+    const Description& d = *row.description;
+    const auto area = [&](int slots) { return d.area_bytes({}, slots).value(); };
+    return is_durable(d) && d.layout != Layout::cells && area(2) < area(kThreads + 1);
+  });
+  create_.engine = engines.at(0);
+  create_.options = {};
+  make_heap();
+  native_.max_threads = kThreads;
+  {
+    const FullDisk disk(std::filesystem::file_size(path_));
+    const Status status = open_status();
+    EXPECT_EQ(status.code(), Code::out_of_space) << status.to_string();
+    EXPECT_EQ(status.message().find(path_), 0u) << status.to_string();
+    EXPECT_EQ(status.message().rfind(path_), 0u) << status.to_string();
+  }
+  EXPECT_TRUE(open_status().ok());
 }
 
 TEST_F(HeapFile, NoSuchDirectory) {
