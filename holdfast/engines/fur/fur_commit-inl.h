@@ -231,9 +231,13 @@ void Fur<M, kTracking>::stage(Thread& t, LoadWord&& load_word, LoadRange&& load_
   uint64_t* out = t.staged.data();
   const RedoRecord* const records = t.log.records().data();
   const size_t count = t.log.records().size();
+  // POWER rolls the list back, too. If that came between these loads, they belong to two lists.
+  if (stop()) {
+    return;
+  }
   for (size_t i = 0; i < count; ++i) {
     const RedoRecord record = records[i];
-    if (stop()) {  // after the load of the record
+    if (stop()) {  // after the load of the record, for the same reason
       return;
     }
     *out++ = record.header();

@@ -190,11 +190,7 @@ bool TimedMemory::acquire_again(SimThread& thread, Entry& entry, uint32_t line, 
   const Time done = outcome.done;
   // A hardware design may have to give the line up first, which the store must not overtake.
   const bool from_design = design_ != nullptr && outcome.level == Level::medium;
-  if (now_or_never) {
-    thread.clock = from_design ? std::max(thread.clock, done) : thread.clock;
-    return true;
-  }
-  if (entry.retried && !from_design) {
+  if (now_or_never || (entry.retried && !from_design)) {
     return true;
   }
   entry.retried = true;
