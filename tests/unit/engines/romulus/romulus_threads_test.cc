@@ -212,9 +212,10 @@ TYPED_TEST(RomulusThreads, AFailedMediumReachesEverybodyAndStopsAllStores) {
                   try {
                     heap.set(0, heap.get(0) + 1);
                   } catch (const MediumFailure&) {  // a careless body, which even goes on
-                    const uint64_t bytes = heap.machine().counters().bytes;
+                    SimMachine& machine = heap.machine();
+                    const uint64_t stores = machine.statistics(machine.self()).stores;
                     EXPECT_THROW(heap.set(own, 1), MediumFailure);
-                    EXPECT_EQ(heap.machine().counters().bytes, bytes);
+                    EXPECT_EQ(machine.statistics(machine.self()).stores, stores);
                     if (worker == 1) {
                       throw 1;
                     }
