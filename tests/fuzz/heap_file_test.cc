@@ -421,6 +421,16 @@ TEST_F(HeapFile, AForkedChildMayNotUseTheHeap) {
   EXPECT_TRUE(heap->update([] {}).ok()) << "the parent goes on";
 }
 
+TEST_F(HeapFile, BlocksBehindItsEndAreNeitherFreedNorExchanged) {
+  auto heap = H::create(path_, create_, native_).value();
+  const Superblock& s = heap->superblock();
+  // The address space there is the heap's, but nothing is mapped.
+  std::byte* const behind = reinterpret_cast<std::byte*>(s.base) + s.data_bytes() + s.chunk_bytes;
+  EXPECT_EQ(heap->update([&] { H::deallocate(behind, 64); }).code(), Code::misuse);
+  EXPECT_EQ(heap->update([&] { static_cast<void>(H::exchange(behind, 64, 64)); }).code(),
+            Code::misuse);
+}
+
 TEST_F(HeapFile, IsForItsOwnerOnly) {
   make_heap();
   EXPECT_EQ(std::filesystem::status(path_).permissions(),
