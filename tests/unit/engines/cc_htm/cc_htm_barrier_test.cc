@@ -15,7 +15,7 @@ namespace {
 constexpr int kThreads = 3;
 using Counts = std::array<uint64_t, kThreads>;  ///< by worker
 
-/// What survives a power failure at the moment when a barrier returns.
+/// The return of a barrier, and what a power failure at that moment leaves.
 struct Moment {
   Counts returned;  ///< updates of each worker that have returned
   SimImage image;
