@@ -14,7 +14,7 @@
 
 namespace holdfast {
 
-/// The smallest chunks that a heap may have.
+/// The size of the chunks, as in a heap of 1 MiB.
 inline constexpr size_t kSmallChunk = 4096;
 
 /// A heap of 64 such chunks, which may grow to 256.

@@ -69,8 +69,7 @@ class BPlusTreeInHeap : public SmallHeap {
   static constexpr uint64_t kKeys = 6000;
   Tree* const tree_ = heap_->root<Tree>("tree").value();
   uint64_t keys_ = 0;
-  std::vector<std::byte*>
-      nodes_;  ///< those that the last visit() has found, each before its children
+  std::vector<std::byte*> nodes_;  ///< of the last visit(), each before its children
 };
 
 TEST_F(BPlusTreeInHeap, WalksThroughManyLeaves) {

@@ -213,8 +213,10 @@ TYPED_TEST(RomulusThreads, AFailedMediumReachesEverybodyAndStopsAllStores) {
                     heap.set(0, heap.get(0) + 1);
                   } catch (const MediumFailure&) {  // a careless body, which even goes on
                     SimMachine& machine = heap.machine();
+                    const uint64_t bytes = machine.counters().bytes;
                     const uint64_t stores = machine.statistics(machine.self()).stores;
                     EXPECT_THROW(heap.set(own, 1), MediumFailure);
+                    EXPECT_EQ(machine.counters().bytes, bytes);
                     EXPECT_EQ(machine.statistics(machine.self()).stores, stores);
                     if (worker == 1) {
                       throw 1;

@@ -90,39 +90,6 @@ TYPED_TEST_P(PhtEngine, OnlyReadersOutsideOfHardwareReadWithoutLimit) {
   EXPECT_EQ(s.aborts[static_cast<size_t>(AbortCause::capacity)], 10 * limited);
 }
 
-/// A further store to the word that was stored last changes its entry in a linked log. So it needs
-/// no room.
-TYPED_TEST_P(PhtEngine, AFullLogTakesFurtherStoresToItsLastWord) {
-  if (!this->has("order")) {
-    GTEST_SKIP() << "the log is not linked";
-  }
-  auto& heap = this->start();
-  const auto commits = [&](size_t words, bool again) {
-    try {
-      heap.engine().update([&] {
-        for (size_t i = 0; i < words; ++i) {
-          heap.set(i, words);
-        }
-        if (again) {
-          heap.set(words - 1, 1);
-        }
-      });
-    } catch (const Error& error) {
-      EXPECT_EQ(error.status().code(), Code::out_of_space) << error.status().to_string();
-      return false;
-    }
-    return true;
-  };
-  size_t most = 100;
-  while (commits(most + 1, false)) {
-    ++most;
-  }
-  ASSERT_GT(most, 200u);
-  EXPECT_TRUE(commits(most, true));
-  EXPECT_EQ(heap.read(0), most);
-  EXPECT_EQ(heap.read(most - 1), 1u);
-}
-
 TYPED_TEST_P(PhtEngine, ATransactionSeesOneState) {
   constexpr const char* kRetries[] = {"0", "1", "10"};
   for (uint64_t seed = 1; seed <= 240; ++seed) {
@@ -164,7 +131,6 @@ TYPED_TEST_P(PhtEngine, ATransactionSeesOneState) {
 REGISTER_TYPED_TEST_SUITE_P(PhtEngine, PersistsPerUpdateWhatItsPageSays,
                             ReadersAndUpdatesThatStoreNothingPersistNothing,
                             TheFirstCapacityAbortMayEndTheAttempts,
-                            OnlyReadersOutsideOfHardwareReadWithoutLimit,
-                            AFullLogTakesFurtherStoresToItsLastWord, ATransactionSeesOneState);
+                            OnlyReadersOutsideOfHardwareReadWithoutLimit, ATransactionSeesOneState);
 
 }  // namespace holdfast::pht_suite

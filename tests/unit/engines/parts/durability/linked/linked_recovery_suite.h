@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Are linked logs read right: links, lapsed epochs, damage? A suite that each engine with such logs
-// instantiates in its own folder.
+// Are linked logs written and read right: links, lapsed epochs, damage, no room? A suite that each
+// engine with such logs instantiates in its own folder.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -194,9 +194,43 @@ TYPED_TEST_P(PhtRecovery, BothOrdersOfReplayComeToTheSameHome) {
   }
 }
 
+/// A further store to the word that was stored last changes its entry in the log, so it needs no
+/// room.
+TYPED_TEST_P(PhtRecovery, AFullLogTakesFurtherStoresToItsLastWord) {
+  SimMachine machine(this->machine_options());
+  EngineFixture<TypeParam> heap(machine, this->shape_);
+  heap.format().check();
+  heap.recover().check();
+  const auto commits = [&](size_t words, bool again) {
+    try {
+      heap.engine().update([&] {
+        for (size_t i = 0; i < words; ++i) {
+          heap.set(i, words);
+        }
+        if (again) {
+          heap.set(words - 1, 1);
+        }
+      });
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status().code(), Code::out_of_space) << error.status().to_string();
+      return false;
+    }
+    return true;
+  };
+  size_t most = 100;
+  while (commits(most + 1, false)) {
+    ++most;
+  }
+  ASSERT_GT(most, 200u);
+  EXPECT_TRUE(commits(most, true));
+  EXPECT_EQ(heap.read(0), most);
+  EXPECT_EQ(heap.read(most - 1), 1u);
+}
+
 REGISTER_TYPED_TEST_SUITE_P(PhtRecovery, ReplaysWhatIsInTheLogsOnce,
                             DamageInALogIsReportedAndTheMediumLeftAlone, OneOfTheTwoTablesIsEnough,
-                            TheClockGoesOnBehindWhatWasFound, BothOrdersOfReplayComeToTheSameHome);
+                            TheClockGoesOnBehindWhatWasFound, BothOrdersOfReplayComeToTheSameHome,
+                            AFullLogTakesFurtherStoresToItsLastWord);
 
 REGISTER_TYPED_TEST_SUITE_P(PhtMarker, TheMarkerNamesATransactionThatIsThere);
 
