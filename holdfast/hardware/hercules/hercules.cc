@@ -205,7 +205,7 @@ size_t Hercules::victim(const VictimChoice& choice) {
   size_t last_plain = kNoWay;
   for (size_t i = 0; i < choice.ways; ++i) {
     const sim::CacheArray::Way& way = choice.set[i];
-    if (way.line == sim::CacheArray::kNoLine || way.line == choice.line) {
+    if (way.line() == sim::CacheArray::kNoLine || way.line() == choice.line) {
       continue;
     }
     if ((way.meta & sim::LineBits::kFlags) != 0) {

@@ -43,12 +43,20 @@ class CacheArray {
   static constexpr uint32_t kNoLine = ~uint32_t{0};
   static constexpr uint32_t kRefused = kNoLine - 1;  ///< instead of a displaced line: see insert()
 
+  /// A free way is all zeros, so that a cache whose storage is zeroed pages is empty, and a machine
+  /// that uses a few sets of a large cache touches the pages of those alone.
   struct Way {
-    uint32_t line = kNoLine;
+    Way() = default;
+    Way(uint32_t line, uint32_t bits) : meta(bits), inverted_(~line) {}
+    uint32_t line() const { return ~inverted_; }
+
     uint32_t meta = 0;  ///< bits of the class that uses the array (LineBits)
+
+   private:
+    uint32_t inverted_ = ~kNoLine;
   };
 
-  /// `storage` has sets * ways free ways, and outlives this object.
+  /// `storage` has sets * ways zeroed ways, and outlives this object.
   CacheArray(size_t sets, size_t ways, Way* storage)
       : index_(sets), sets_(sets), ways_(ways), array_(storage) {}
 
@@ -56,11 +64,11 @@ class CacheArray {
   /// absent.
   Way* use(uint32_t line) {
     Way* set = set_of(line);
-    if (set[0].line == line) {
+    if (set[0].line() == line) {
       return set;
     }
     for (size_t i = 1; i < ways_; ++i) {
-      if (set[i].line == line) {
+      if (set[i].line() == line) {
         to_front(set, i);
         return set;
       }
@@ -72,7 +80,7 @@ class CacheArray {
   Way* peek(uint32_t line) {
     Way* set = set_of(line);
     for (size_t i = 0; i < ways_; ++i) {
-      if (set[i].line == line) {
+      if (set[i].line() == line) {
         return &set[i];
       }
     }
@@ -87,14 +95,14 @@ class CacheArray {
   }
 
   /// The least recently used line of this line's set; kNoLine if the set is not full.
-  uint32_t last(uint32_t line) { return set_of(line)[ways_ - 1].line; }
+  uint32_t last(uint32_t line) { return set_of(line)[ways_ - 1].line(); }
 
   /// Inserts an absent line as the most recently used of its set. Returns the displaced way, which
   /// was the least recently used one; its line is kNoLine if the set was not full.
   Way insert(uint32_t line, uint32_t meta) {
     Way* set = set_of(line);
     size_t place = ways_ - 1;
-    while (place > 0 && set[place].line == kNoLine && set[place - 1].line == kNoLine) {
+    while (place > 0 && set[place].line() == kNoLine && set[place - 1].line() == kNoLine) {
       --place;  // free ways come last
     }
     const Way victim = set[place];
@@ -108,7 +116,7 @@ class CacheArray {
   template <class Choose>
   Way insert(uint32_t line, uint32_t meta, Choose&& choose) {
     Way* set = set_of(line);
-    if (set[ways_ - 1].line == kNoLine) {
+    if (set[ways_ - 1].line() == kNoLine) {
       return insert(line, meta);
     }
     const size_t place = choose(static_cast<const Way*>(set), ways_);
@@ -145,7 +153,7 @@ class CacheArray {
   template <class F>
   void for_each(F&& f) {
     for (Way* way = array_; way < array_ + sets_ * ways_; ++way) {
-      if (way->line != kNoLine) {
+      if (way->line() != kNoLine) {
         f(*way);
       }
     }

@@ -62,12 +62,13 @@ const char* to_string(Level level) {
   return kNames[static_cast<size_t>(level)];
 }
 
-CoherentCaches::CoherentCaches(const MachineDescription& machine, size_t lines, CacheClient& client)
+CoherentCaches::CoherentCaches(const MachineDescription& machine, size_t lines, CacheClient& client,
+                               bool huge)
     : client_(client),
-      ways_(ways_of_all(machine), true),
+      ways_(ways_of_all(machine), huge),
       inclusive_(machine.llc.inclusive),
       filled_with_l2_(machine.llc.inclusive || machine.llc.fills_on_miss),
-      records_(lines, true),
+      records_(lines, huge),
       line_bytes_(machine.line_bytes),
       versions_(machine.line_bytes) {
   const auto [cores, cores_per_domain, domains, llc_cores, llcs] = Numbers(machine);
@@ -87,7 +88,6 @@ CoherentCaches::CoherentCaches(const MachineDescription& machine, size_t lines, 
                            ": the directory knows at most 64 L2 caches and 32 last-level "
                            "caches"));
   }
-  std::fill_n(ways_.data(), ways_of_all(machine), CacheArray::Way{});
   CacheArray::Way* free = ways_.data();
   const auto add = [&](auto& caches, const CacheDescription& cache) {
     caches.emplace_back(sets(cache, machine.line_bytes), static_cast<size_t>(cache.ways), free);

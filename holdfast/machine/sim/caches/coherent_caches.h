@@ -144,7 +144,9 @@ class CoherentCaches {
     Level level;  ///< the place where it found the line
   };
 
-  CoherentCaches(const MachineDescription& machine, size_t lines, CacheClient& client);
+  /// `huge`: the tables are on huge pages of the host, for a machine that runs for long.
+  CoherentCaches(const MachineDescription& machine, size_t lines, CacheClient& client,
+                 bool huge = false);
 
   int cores() const { return static_cast<int>(l1_.size()); }
   size_t l2_of(int core) const { return domain_of(core); }
@@ -437,7 +439,7 @@ inline Time CoherentCaches::arrive(Level level, size_t cache, CacheArray::Way& w
     way.meta = LineBits::merged(way.meta, coming);
     return now;
   }
-  return arrive_marked(level, cache, way.line, coming, from, now);
+  return arrive_marked(level, cache, way.line(), coming, from, now);
 }
 
 }  // namespace holdfast::sim

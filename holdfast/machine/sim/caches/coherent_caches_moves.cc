@@ -36,7 +36,7 @@ CacheArray::Way CoherentCaches::insert(Array& cache, Level level, uint32_t line,
   }
   return cache.insert(line, bits, [&](const CacheArray::Way* set, size_t ways) {
     size_t way = client_.victim(level, set, ways, line, bits, false);
-    if (way < ways && set[way].line == pinned_) {  // the last of the others, if there is one
+    if (way < ways && set[way].line() == pinned_) {  // the last of the others, if there is one
       way = way + 1 < ways ? ways - 1 : ways - 2;
     }
     return way;
@@ -45,30 +45,30 @@ CacheArray::Way CoherentCaches::insert(Array& cache, Level level, uint32_t line,
 
 Time CoherentCaches::fill_l1(int core, uint32_t line, uint32_t bits, Time now) {
   const CacheArray::Way victim = insert(l1_[static_cast<size_t>(core)], Level::l1, line, bits);
-  return victim.line == CacheArray::kNoLine ? now : evict_l1(core, victim, now);
+  return victim.line() == CacheArray::kNoLine ? now : evict_l1(core, victim, now);
 }
 
 Time CoherentCaches::evict_l1(int core, CacheArray::Way victim, Time now) {
   Time done = now;
   if ((victim.meta & LineBits::kContent) != 0) {
     const size_t domain = domain_of(core);
-    const InMotion moving(*this, Level::l1, victim.line, victim.meta, 0);
-    if (CacheArray::Way* below = l2_[domain].peek(victim.line)) {
-      const CacheClient::Left left = leaving(Level::l1, victim.line, victim.meta, 0, now);
+    const InMotion moving(*this, Level::l1, victim.line(), victim.meta, 0);
+    if (CacheArray::Way* below = l2_[domain].peek(victim.line())) {
+      const CacheClient::Left left = leaving(Level::l1, victim.line(), victim.meta, 0, now);
       done = std::max(left.done, arrive(Level::l2, domain, *below, left.meta, 0, left.done));
     }
   }
   const uint32_t readers = (victim.meta & LineBits::kReaders) >> LineBits::kReadShift;
   const uint32_t writers = (victim.meta & LineBits::kWriters) >> LineBits::kWriteShift;
   if ((readers | writers) != 0) {
-    client_.left_l1(core, victim.line, readers, writers);
+    client_.left_l1(core, victim.line(), readers, writers);
   }
   return done;
 }
 
 Time CoherentCaches::fill_l2(size_t domain, uint32_t line, uint32_t bits, Time now) {
   const CacheArray::Way victim = insert(l2_[domain], Level::l2, line, bits);
-  Time done = victim.line == CacheArray::kNoLine ? now : evict_l2(domain, victim, now);
+  Time done = victim.line() == CacheArray::kNoLine ? now : evict_l2(domain, victim, now);
   if (filled_with_l2_ && !llc_.empty()) {
     // With versions, flags stay with the newest one, which is above.
     const uint32_t flags = features_.versions ? 0 : bits & LineBits::kFlags;
@@ -79,15 +79,17 @@ Time CoherentCaches::fill_l2(size_t domain, uint32_t line, uint32_t bits, Time n
 
 Time CoherentCaches::evict_l2(size_t domain, CacheArray::Way victim, Time now) {
   uint32_t above = 0;
-  for_each_core(
-      domain, [&](int core) { above = LineBits::merged(above, take_from_l1(core, victim.line)); });
-  leave_domain(domain, records_[victim.line]);
+  for_each_core(domain, [&](int core) {
+    above = LineBits::merged(above, take_from_l1(core, victim.line()));
+  });
+  leave_domain(domain, records_[victim.line()]);
   Time done = now;
-  const uint32_t bits = over(Level::l2, domain, victim.line, victim.meta & LineBits::kContent,
+  const uint32_t bits = over(Level::l2, domain, victim.line(), victim.meta & LineBits::kContent,
                              above, false, now, done);
   const bool from_l1 = (above & LineBits::kDirty) != 0;
-  const InMotion moving(*this, from_l1 ? Level::l1 : Level::l2, victim.line, bits, l2_name(domain));
-  return std::max(done, below_l2(domain, victim.line, bits, l2_name(domain), now));
+  const InMotion moving(*this, from_l1 ? Level::l1 : Level::l2, victim.line(), bits,
+                        l2_name(domain));
+  return std::max(done, below_l2(domain, victim.line(), bits, l2_name(domain), now));
 }
 
 /// Content leaves an L2 for the last level, or for memory.
@@ -111,7 +113,7 @@ Time CoherentCaches::fill_llc(size_t llc, uint32_t line, uint32_t bits, Cache fr
     return arrive(Level::llc, llc, *llc_[llc].use(line), bits, from, now);
   }
   const CacheArray::Way victim = insert(llc_[llc], Level::llc, line, bits);
-  if (victim.line == CacheArray::kRefused) {
+  if (victim.line() == CacheArray::kRefused) {
     // Where misses fill the last level, clean data come from memory, not from an L2 that evicts.
     const bool leaves = !filled_with_l2_ || (bits & LineBits::kDirty) != 0;
     return leaves ? to_memory(line, bits, from, now) : now;
@@ -120,11 +122,11 @@ Time CoherentCaches::fill_llc(size_t llc, uint32_t line, uint32_t bits, Cache fr
   if ((bits & LineBits::kOlder) != 0) {
     versions_.move(line, from, llc_name(llc));
   }
-  return victim.line == CacheArray::kNoLine ? now : evict_llc(llc, victim, now);
+  return victim.line() == CacheArray::kNoLine ? now : evict_llc(llc, victim, now);
 }
 
 Time CoherentCaches::evict_llc(size_t llc, CacheArray::Way victim, Time now) {
-  const uint32_t line = victim.line;
+  const uint32_t line = victim.line();
   Record& record = records_[line];
   record.llcs &= ~(uint32_t{1} << llc);
   uint32_t bits = victim.meta & LineBits::kContent;

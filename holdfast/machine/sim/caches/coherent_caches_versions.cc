@@ -188,7 +188,7 @@ Time CoherentCaches::make_way_for_flags(Level level, size_t cache, uint32_t line
                                         Time now) {
   const auto ask = [&](const CacheArray::Way* set, size_t ways) {
     const size_t way = client_.victim(level, set, ways, line, coming, true);
-    return way < ways && set[way].line != pinned_ ? set[way].line : CacheArray::kNoLine;
+    return way < ways && set[way].line() != pinned_ ? set[way].line() : CacheArray::kNoLine;
   };
   const uint32_t leaves =
       level == Level::l2 ? l2_[cache].look(line, ask) : llc_[cache].look(line, ask);
@@ -270,8 +270,8 @@ void CoherentCaches::for_each_marked(
       caches[cache].for_each([&](const CacheArray::Way& way) {
         const uint32_t bits = way.meta & LineBits::kContent;
         if (bits != 0) {
-          f(level, way.line, bits,
-            (bits & LineBits::kOlder) != 0 ? versions_.find(name_of(level, cache), way.line)
+          f(level, way.line(), bits,
+            (bits & LineBits::kOlder) != 0 ? versions_.find(name_of(level, cache), way.line())
                                            : nullptr);
         }
       });

@@ -37,7 +37,7 @@ class LastLevelArray {
   Way* peek(uint32_t line) {
     const Set set = set_of(line);
     for (Way* way = set.ways; way < set.ways + ways_; ++way) {
-      if (way->line == line) {
+      if (way->line() == line) {
         return way;
       }
     }
@@ -62,7 +62,7 @@ class LastLevelArray {
   template <class Choose>
   Way insert(uint32_t line, uint32_t meta, Choose&& choose) {
     const Set set = set_of(line);
-    if (at(set, ways_ - 1).line == CacheArray::kNoLine) {
+    if (at(set, ways_ - 1).line() == CacheArray::kNoLine) {
       return insert(line, meta);
     }
     const size_t place = look(line, choose);
@@ -104,7 +104,7 @@ class LastLevelArray {
     for (size_t number = 0; number < first_.size(); ++number) {
       const Set set{array_ + number * ways_, first_[number]};
       for (size_t i = 0; i < ways_; ++i) {
-        if (at(set, i).line != CacheArray::kNoLine) {
+        if (at(set, i).line() != CacheArray::kNoLine) {
           f(at(set, i));
         }
       }
@@ -128,7 +128,7 @@ class LastLevelArray {
   }
   size_t position(const Set& set, uint32_t line) const {
     for (size_t place = 0; place < ways_; ++place) {
-      if (set.ways[place].line == line) {
+      if (set.ways[place].line() == line) {
         return place >= set.first ? place - set.first : place + ways_ - set.first;
       }
     }

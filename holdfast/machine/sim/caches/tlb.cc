@@ -26,12 +26,12 @@ Tlbs::Found Tlbs::use(size_t core, uint32_t page, FunctionRef<void(uint32_t)> le
   }
   const bool in_second = second.use(page) != nullptr;
   if (!in_second) {
-    const uint32_t displaced = second.insert(page, 0).line;
+    const uint32_t displaced = second.insert(page, 0).line();
     if (displaced != CacheArray::kNoLine && first.peek(displaced) == nullptr) {
       left(displaced);
     }
   }
-  const uint32_t displaced = first.insert(page, 0).line;
+  const uint32_t displaced = first.insert(page, 0).line();
   if (displaced != CacheArray::kNoLine && second.peek(displaced) == nullptr) {
     left(displaced);
   }
@@ -40,10 +40,10 @@ Tlbs::Found Tlbs::use(size_t core, uint32_t page, FunctionRef<void(uint32_t)> le
 
 void Tlbs::empty(size_t core, FunctionRef<void(uint32_t)> left) {
   std::vector<uint32_t> pages;
-  first_[core].for_each([&](const CacheArray::Way& way) { pages.push_back(way.line); });
+  first_[core].for_each([&](const CacheArray::Way& way) { pages.push_back(way.line()); });
   second_[core].for_each([&](const CacheArray::Way& way) {
-    if (first_[core].peek(way.line) == nullptr) {
-      pages.push_back(way.line);
+    if (first_[core].peek(way.line()) == nullptr) {
+      pages.push_back(way.line());
     }
   });
   for (const uint32_t page : pages) {

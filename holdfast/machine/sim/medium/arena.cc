@@ -58,7 +58,7 @@ Arena::~Arena() {
     return;
   }
   clear_pages(base(), allocated_);
-  pages_->give_back(base(), bytes_, false);
+  pages_->give_back(base(), bytes_);
 }
 
 Status Arena::no_room(size_t n) const {

@@ -28,12 +28,12 @@ Persistence::Persistence(Domain domain, size_t line_bytes, size_t limit, const S
       line_bytes_(line_bytes),
       limit_(limit),
       bytes_(0),
-      certain_(limit, false, pages),
-      page_(limit / kPageBytes + 1, false, pages),
+      certain_(limit, pages),
+      page_(limit / kPageBytes + 1, pages),
       shared_(start.base()),
-      index_(limit / line_bytes + 1, false, pages),
+      index_(limit / line_bytes + 1, pages),
       journaled_(journaled),
-      is_touched_(limit / line_bytes + 1, false, pages) {
+      is_touched_(limit / line_bytes + 1, pages) {
   if (start.whole() != nullptr) {
     start_with(*start.whole());
   } else if (shared_ != nullptr) {

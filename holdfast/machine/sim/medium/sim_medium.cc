@@ -18,8 +18,8 @@ SimMedium::SimMedium(const SimOptions& options, Arena& arena, Persistence& persi
     : options_(options),
       arena_(arena),
       persistence_(persistence),
-      page_(kArenaMaxBytes / kPageBytes, options.schedule == Schedule::timed, options.pages.get()),
-      shared_(pages(options.medium_limit) + 1, false, options.pages.get()) {}
+      page_(kArenaMaxBytes / kPageBytes, options.pages.get()),
+      shared_(pages(options.medium_limit) + 1, options.pages.get()) {}
 
 SimMedium::~SimMedium() {
   if (options_.pages != nullptr) {

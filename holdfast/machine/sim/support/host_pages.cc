@@ -16,14 +16,16 @@ HostPages::~HostPages() {
   for (const Mapping& mapping : free_) {
     unmap_zeroed(mapping.pages, mapping.bytes);
   }
+  for (const Mapping& stack : stacks_) {
+    munmap(stack.pages, stack.bytes);
+  }
 }
 
-void* HostPages::take(size_t bytes, bool huge) {
-  const auto found = std::find_if(free_.begin(), free_.end(), [&](const Mapping& mapping) {
-    return mapping.bytes == bytes && mapping.huge == huge;
-  });
+void* HostPages::take(size_t bytes) {
+  const auto found = std::find_if(free_.begin(), free_.end(),
+                                  [&](const Mapping& mapping) { return mapping.bytes == bytes; });
   if (found == free_.end()) {
-    return map_zeroed(bytes, huge);
+    return map_zeroed(bytes);
   }
   void* const pages = found->pages;
   free_.erase(found);
@@ -45,8 +47,21 @@ void* HostPages::take_at(const void* address, size_t bytes) {
   return nullptr;
 }
 
-void HostPages::give_back(void* pages, size_t bytes, bool huge) noexcept {
-  free_.push_back({pages, bytes, huge});
+void HostPages::give_back(void* pages, size_t bytes) noexcept {
+  free_.push_back({pages, bytes});
+}
+
+void* HostPages::take_stack(size_t bytes) {
+  if (stacks_.empty() || stacks_.back().bytes != bytes) {
+    return nullptr;
+  }
+  void* const pages = stacks_.back().pages;
+  stacks_.pop_back();
+  return pages;
+}
+
+void HostPages::give_stack_back(void* pages, size_t bytes) noexcept {
+  stacks_.push_back({pages, bytes});
 }
 
 void clear_pages(void* begin, size_t n) noexcept {

@@ -20,20 +20,24 @@ class HostPages {
   HostPages(const HostPages&) = delete;
   HostPages& operator=(const HostPages&) = delete;
 
-  /// Returns a mapping of exactly this length and kind: from the pool, or a new one (map_zeroed).
-  void* take(size_t bytes, bool huge);
+  /// Returns a mapping of exactly this length: from the pool, or a new one (map_zeroed).
+  void* take(size_t bytes);
   /// Returns the pool's mapping at this address, or null if it has none of this length. Unmaps one
   /// of another length at the address.
   void* take_at(const void* address, size_t bytes);
-  void give_back(void* pages, size_t bytes, bool huge) noexcept;
+  void give_back(void* pages, size_t bytes) noexcept;
+
+  /// The same for stacks, which are not made zero. take_stack() returns null if the pool has none.
+  void* take_stack(size_t bytes);
+  void give_stack_back(void* pages, size_t bytes) noexcept;
 
  private:
   struct Mapping {
     void* pages;
     size_t bytes;
-    bool huge;
   };
   std::vector<Mapping> free_;
+  std::vector<Mapping> stacks_;
 };
 
 /// Makes n bytes of a mapping zero again. A short range is zeroed in place, which costs less than

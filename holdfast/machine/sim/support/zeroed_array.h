@@ -10,7 +10,8 @@ namespace holdfast::sim {
 
 /// Maps zeroed pages, which take no memory until they are touched. Throws Error(out_of_space) if
 /// there is no address space. `huge` asks for huge pages, if the host has them. They make random
-/// look-ups all over a table faster; a table that is used only here and there takes more memory.
+/// look-ups all over a table faster. A table that is used only here and there takes more memory, and
+/// the time to zero it.
 void* map_zeroed(size_t bytes, bool huge = false);
 void unmap_zeroed(void* pages, size_t bytes) noexcept;
 
@@ -23,17 +24,20 @@ class ZeroedArray {
  public:
   /// With `pages`, the memory comes from that pool and goes back to it. The owner must clear the
   /// entries that it has written before it destroys the table.
-  explicit ZeroedArray(size_t n, bool huge = false, HostPages* pages = nullptr)
+  explicit ZeroedArray(size_t n, HostPages* pages = nullptr)
       : bytes_(n * sizeof(T)),
-        huge_(huge),
         pages_(pages),
-        entries_(static_cast<T*>(pages == nullptr ? map_zeroed(bytes_, huge)
-                                                  : pages->take(bytes_, huge))) {}
+        entries_(static_cast<T*>(pages == nullptr ? map_zeroed(bytes_) : pages->take(bytes_))) {}
+  /// With `huge`, on huge pages.
+  ZeroedArray(size_t n, bool huge)
+      : bytes_(n * sizeof(T)),
+        pages_(nullptr),
+        entries_(static_cast<T*>(map_zeroed(bytes_, huge))) {}
   ~ZeroedArray() {
     if (pages_ == nullptr) {
       unmap_zeroed(entries_, bytes_);
     } else {
-      pages_->give_back(entries_, bytes_, huge_);
+      pages_->give_back(entries_, bytes_);
     }
   }
   ZeroedArray(const ZeroedArray&) = delete;
@@ -51,7 +55,6 @@ class ZeroedArray {
 
  private:
   size_t bytes_;
-  bool huge_;
   HostPages* pages_;  ///< the pool; null if the table owns its memory
   T* entries_;
 };

@@ -14,7 +14,6 @@
 
 #include "holdfast/base/sanitizers.h"
 #include "holdfast/base/status.h"
-#include "holdfast/machine/machine.h"
 
 #if HOLDFAST_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
@@ -43,9 +42,13 @@ ExceptionGlobals& exception_globals() {
 
 }  // namespace
 
-FiberStack::FiberStack() {
-  pages_ = mmap(nullptr, kBytes + 2 * kPageBytes, PROT_NONE,
-                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+FiberStack::FiberStack(HostPages* pages)
+    : pool_(pages), pages_(pages != nullptr ? pages->take_stack(kMappedBytes) : nullptr) {
+  if (pages_ != nullptr) {
+    return;
+  }
+  pages_ =
+      mmap(nullptr, kMappedBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (pages_ == MAP_FAILED || mprotect(bottom(), kBytes, PROT_READ | PROT_WRITE) != 0) {
     throw Error(
         Status(Code::out_of_space, std::string("no memory for the stack of a simulated thread: ") +
@@ -55,7 +58,11 @@ FiberStack::FiberStack() {
 
 FiberStack::~FiberStack() {
   reset();
-  munmap(pages_, kBytes + 2 * kPageBytes);
+  if (pool_ != nullptr) {
+    pool_->give_stack_back(pages_, kMappedBytes);
+  } else {
+    munmap(pages_, kMappedBytes);
+  }
 }
 
 void FiberStack::excuse_leaks([[maybe_unused]] const void* stack_pointer,

@@ -5,12 +5,16 @@
 
 #include <cstddef>
 
+#include "holdfast/machine/machine.h"
+#include "holdfast/machine/sim/support/host_pages.h"
+
 namespace holdfast::sim {
 
 /// A stack of 256 KiB between two guard pages.
 class FiberStack {
  public:
-  FiberStack();
+  /// With `pages`, the stack comes from that pool and goes back to it.
+  explicit FiberStack(HostPages* pages = nullptr);
   ~FiberStack();
   FiberStack(const FiberStack&) = delete;
   FiberStack& operator=(const FiberStack&) = delete;
@@ -24,6 +28,9 @@ class FiberStack {
   void excuse_leaks(const void* stack_pointer, const void* caught_exceptions);
 
  private:
+  static constexpr size_t kMappedBytes = kBytes + 2 * kPageBytes;
+
+  HostPages* pool_;
   void* pages_;
 };
 

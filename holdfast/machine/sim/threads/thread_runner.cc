@@ -82,7 +82,7 @@ void ThreadRunner::start_background(const std::function<bool()>& background) {
 void ThreadRunner::prepare(int slot) {
   SimThread& thread = *threads_[static_cast<size_t>(slot)];
   if (!thread.stack) {
-    thread.stack = std::make_unique<FiberStack>();
+    thread.stack = std::make_unique<FiberStack>(options_.pages.get());
   }
   thread.context = nullptr;
   thread.state = SimThread::State::runnable;

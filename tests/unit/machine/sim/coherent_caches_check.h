@@ -27,35 +27,36 @@ class CoherentCachesCheck {
     const auto older_version = [&](Level level, size_t cache, const CacheArray::Way& way) {
       if ((way.meta & LineBits::kOlder) != 0) {
         ++older;
-        expect((way.meta & LineBits::kDirty) != 0, way.line, "an older version is clean");
-        expect(caches.versions_.find(caches.name_of(level, cache), way.line) != nullptr, way.line,
-               "an older version has no bytes");
+        expect((way.meta & LineBits::kDirty) != 0, way.line(), "an older version is clean");
+        expect(caches.versions_.find(caches.name_of(level, cache), way.line()) != nullptr,
+               way.line(), "an older version has no bytes");
       }
     };
     // Each copy is in the directory, and below each copy of an L1 its L2 has one.
     for (size_t core = 0; core < caches.l1_.size(); ++core) {
       caches.l1_[core].for_each([&](const CacheArray::Way& way) {
         const size_t domain = caches.domain_of(static_cast<int>(core));
-        const auto& record = caches.records_[way.line];
-        expect(has(record.sharers, domain), way.line, "in an L1, not in the directory");
-        expect(caches.l2_[domain].peek(way.line) != nullptr, way.line, "in an L1, not in its L2");
-        expect((way.meta & LineBits::kOlder) == 0, way.line, "an older version in an L1");
+        const auto& record = caches.records_[way.line()];
+        expect(has(record.sharers, domain), way.line(), "in an L1, not in the directory");
+        expect(caches.l2_[domain].peek(way.line()) != nullptr, way.line(),
+               "in an L1, not in its L2");
+        expect((way.meta & LineBits::kOlder) == 0, way.line(), "an older version in an L1");
         const bool owned = (way.meta & LineBits::kOwned) != 0;
-        expect(!owned || record.owner == domain + 1, way.line, "owned by no domain");
-        expect(!owned || !caches.sibling_has(static_cast<int>(core), way.line), way.line,
+        expect(!owned || record.owner == domain + 1, way.line(), "owned by no domain");
+        expect(!owned || !caches.sibling_has(static_cast<int>(core), way.line()), way.line(),
                "two L1s own it");
       });
     }
     for (size_t domain = 0; domain < caches.l2_.size(); ++domain) {
       caches.l2_[domain].for_each([&](const CacheArray::Way& way) {
-        expect(has(caches.records_[way.line].sharers, domain), way.line,
+        expect(has(caches.records_[way.line()].sharers, domain), way.line(),
                "in an L2, not in the directory");
         older_version(Level::l2, domain, way);
       });
     }
     for (size_t llc = 0; llc < caches.llc_.size(); ++llc) {
       caches.llc_[llc].for_each([&](const CacheArray::Way& way) {
-        expect(has(caches.records_[way.line].llcs, llc), way.line,
+        expect(has(caches.records_[way.line()].llcs, llc), way.line(),
                "in a last level, not in the directory");
         older_version(Level::llc, llc, way);
       });

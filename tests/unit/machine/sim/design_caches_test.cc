@@ -286,7 +286,7 @@ TEST(SimDesignCaches, R05_AQuotaOfFlaggedWays) {
     EXPECT_EQ(line, 0u);
     EXPECT_EQ(coming & LineBits::kContent, kDirty | kOther) << "the bits of the coming copy";
     for (size_t i = 0; i < ways; ++i) {
-      if (set[i].line != line && (set[i].meta & LineBits::kFlags) != 0) {
+      if (set[i].line() != line && (set[i].meta & LineBits::kFlags) != 0) {
         return i;  // one flagged way is enough
       }
     }
@@ -492,7 +492,7 @@ TEST(SimDesignCaches, R13_TheLineOfTheAccessStays) {
   b.script.choose = [&](Level, const CacheArray::Way* set, size_t ways, uint32_t, uint32_t,
                         bool present) {
     for (size_t i = 0; present && i < ways; ++i) {
-      if (set[i].line == 0) {
+      if (set[i].line() == 0) {
         ++asked;
         return i;
       }

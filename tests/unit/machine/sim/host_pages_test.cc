@@ -24,18 +24,18 @@ constexpr size_t kWords = kMediumBytes / sizeof(uint64_t);
 
 TEST(HostPages, HandsOnWhatHasTheSameLength) {
   HostPages pages;
-  void* const first = pages.take(3 * kPageBytes, false);
-  pages.give_back(first, 3 * kPageBytes, false);
-  void* const other = pages.take(2 * kPageBytes, false);
+  void* const first = pages.take(3 * kPageBytes);
+  pages.give_back(first, 3 * kPageBytes);
+  void* const other = pages.take(2 * kPageBytes);
   EXPECT_NE(other, first);
-  EXPECT_EQ(pages.take(3 * kPageBytes, false), first);
-  pages.give_back(first, 3 * kPageBytes, false);
+  EXPECT_EQ(pages.take(3 * kPageBytes), first);
+  pages.give_back(first, 3 * kPageBytes);
   EXPECT_EQ(pages.take_at(first, 3 * kPageBytes), first);
   EXPECT_EQ(pages.take_at(first, 3 * kPageBytes), nullptr);
-  pages.give_back(first, 3 * kPageBytes, false);
+  pages.give_back(first, 3 * kPageBytes);
   EXPECT_EQ(pages.take_at(first, kPageBytes), nullptr) << "too long, and gone now";
   EXPECT_EQ(pages.take_at(first, 3 * kPageBytes), nullptr);
-  pages.give_back(other, 2 * kPageBytes, false);
+  pages.give_back(other, 2 * kPageBytes);
 }
 
 TEST(HostPages, ClearsExactlyTheRange) {
@@ -150,7 +150,7 @@ TEST_P(SimHostPages, WhatIsHandedOnIsZero) {
     EXPECT_TRUE(std::all_of(arena, arena + options.arena_bytes,
                             [](std::byte b) { return b == std::byte{0}; }))
         << "seed " << seed;
-    options.pages->give_back(const_cast<std::byte*>(arena), options.arena_bytes, false);
+    options.pages->give_back(const_cast<std::byte*>(arena), options.arena_bytes);
   }
 }
 

@@ -329,14 +329,15 @@ class World final : private sim::CacheClient {
   size_t victim(Level level, const CacheArray::Way* set, size_t ways, uint32_t line, uint32_t,
                 bool present) override {
     EXPECT_TRUE(features_.victims);
-    EXPECT_EQ(present, std::any_of(set, set + ways, [&](const auto& w) { return w.line == line; }));
+    EXPECT_EQ(present,
+              std::any_of(set, set + ways, [&](const auto& w) { return w.line() == line; }));
     if (present ? random_.chance(0.5) : level == Level::llc && random_.chance(0.1)) {
       seen_.refused += present ? 0 : 1;
       return ways;
     }
     const size_t way = random_.below(ways);
-    seen_.displaced += present && set[way].line != line ? 1 : 0;
-    return set[way].line == CacheArray::kNoLine ? ways : way;
+    seen_.displaced += present && set[way].line() != line ? 1 : 0;
+    return set[way].line() == CacheArray::kNoLine ? ways : way;
   }
 
   bool keeps(Level, uint32_t, uint32_t resident, uint32_t coming) override {

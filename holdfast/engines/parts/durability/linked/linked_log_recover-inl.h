@@ -117,7 +117,8 @@ Result<uint64_t> LinkedLogReplayer<M>::recover(const Bound& bound, RecoveryRepor
   progress_ = *progress;
   logs_.epoch = progress_.epoch;
   std::vector<LinkedRecord> live;
-  for (int t = 0; t < logs_.count; ++t) {
+  const int filled = std::exchange(empty_, false) ? 0 : logs_.count;
+  for (int t = 0; t < filled; ++t) {
     if (Status status = collect(t, progress_.positions[static_cast<size_t>(t)], bound, live);
         !status.ok()) {
       return status;

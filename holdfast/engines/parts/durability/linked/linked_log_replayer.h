@@ -28,6 +28,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "holdfast/engines/engine.h"
@@ -78,6 +79,7 @@ class LinkedLogReplayer {
   void format() {
     progress_ = {0, 1, 0, std::vector<uint64_t>(next_.size())};
     table_.write(progress_, Site{"pht.format"}, Site{"pht.format.fence"});
+    empty_ = true;
   }
 
   /// Announces that a transaction's log is complete, header included. Release: a thread that sees
@@ -223,6 +225,7 @@ class LinkedLogReplayer {
   ReplayProgress progress_;
   std::optional<LinkedRecord> last_;
   std::optional<LinkedRecord> blocked_on_;
+  bool empty_ = false;  ///< the logs of a new heap: recover() need not read them
   std::vector<uint64_t> words_;
 };
 
