@@ -414,6 +414,7 @@ class HeapFile {
   Status map_all() {
     const Superblock& s = superblock_;
     regions_.capacity = s.capacity;
+    regions_.closed = s.clean;
     Status status = reserve(s.capacity, reinterpret_cast<std::byte*>(s.base), &regions_.data);
     regions_.home = regions_.data;
     regions_.area_bytes = s.area_bytes();

@@ -25,6 +25,7 @@ struct EngineFixtureShape {
   size_t bytes = 16 * kPageBytes;  // of data; multiple of the page size
   size_t capacity = 0;  // address space, 0: as bytes. All of it is mapped, so grown() may be tried
   int max_threads = 8;
+  bool closed = false;  // Regions::closed
 };
 
 template <class E>
@@ -47,6 +48,7 @@ class EngineFixture {
     regions_.area_bytes = area;
     regions_.bytes = shape.bytes;
     regions_.capacity = capacity;
+    regions_.closed = shape.closed;
     if (description.layout == Layout::working_copy) {
       regions_.home = map(area, capacity, MapMode::shared);
       regions_.data = map(area, capacity, MapMode::copy_on_write);

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "holdfast/machine/sim/sim_machine.h"
+#include "holdfast/machine/sim/support/zeroed_array.h"
+#include "holdfast/machine/sim/threads/fiber.h"
 
 namespace holdfast::host_pages_test {
 namespace {
@@ -36,6 +38,36 @@ TEST(HostPages, HandsOnWhatHasTheSameLength) {
   EXPECT_EQ(pages.take_at(first, kPageBytes), nullptr) << "too long, and gone now";
   EXPECT_EQ(pages.take_at(first, 3 * kPageBytes), nullptr);
   pages.give_back(other, 2 * kPageBytes);
+}
+
+TEST(HostPages, HandsStacksOnAsTheyAre) {
+  HostPages pages;
+  EXPECT_EQ(pages.take_stack(kPageBytes), nullptr) << "none yet";
+  void* const stack = sim::map_zeroed(kPageBytes);
+  *static_cast<int*>(stack) = 7;
+  pages.give_stack_back(stack, kPageBytes);
+  void* const zeros = pages.take(kPageBytes);
+  EXPECT_NE(zeros, stack) << "it is not zero";
+  pages.give_back(zeros, kPageBytes);
+  EXPECT_EQ(pages.take_stack(2 * kPageBytes), nullptr);
+  EXPECT_EQ(pages.take_stack(kPageBytes), stack);
+  EXPECT_EQ(*static_cast<int*>(stack), 7);
+  EXPECT_EQ(pages.take_stack(kPageBytes), nullptr);
+  pages.give_stack_back(stack, kPageBytes);
+}
+
+TEST(HostPages, AStackGoesBackToItsPool) {
+  HostPages pages;
+  void* bottom = nullptr;
+  {
+    const sim::FiberStack stack(&pages);
+    bottom = stack.bottom();
+  }
+  EXPECT_EQ(sim::FiberStack(&pages).bottom(), bottom);
+  const sim::FiberStack first(&pages);
+  const sim::FiberStack second(&pages);
+  EXPECT_EQ(first.bottom(), bottom);
+  EXPECT_NE(second.bottom(), bottom);
 }
 
 TEST(HostPages, ClearsExactlyTheRange) {

@@ -79,7 +79,7 @@ class LinkedLogReplayer {
   void format() {
     progress_ = {0, 1, 0, std::vector<uint64_t>(next_.size())};
     table_.write(progress_, Site{"pht.format"}, Site{"pht.format.fence"});
-    empty_ = true;
+    formatted_ = true;
   }
 
   /// Announces that a transaction's log is complete, header included. Release: a thread that sees
@@ -135,7 +135,7 @@ class LinkedLogReplayer {
   Result<ReplayReport> replay_alone(const ReplayOptions& options);
 
   /// Checks all logs, replays them up to the bound, and begins a new epoch. Returns the newest time
-  /// found.
+  /// found. Reads no log of a heap that was closed or has just been formatted.
   Result<uint64_t> recover(const Bound& bound, RecoveryReport& report, int replayers);
 
   /// The most replayers that the machine has slots for.
@@ -225,7 +225,7 @@ class LinkedLogReplayer {
   ReplayProgress progress_;
   std::optional<LinkedRecord> last_;
   std::optional<LinkedRecord> blocked_on_;
-  bool empty_ = false;  ///< the logs of a new heap: recover() need not read them
+  bool formatted_ = false;  ///< by format(): recover() finds empty logs
   std::vector<uint64_t> words_;
 };
 

@@ -132,6 +132,20 @@ TYPED_TEST_P(PhtMarker, TheMarkerNamesATransactionThatIsThere) {
   EXPECT_EQ(this->open(damaged).status.code(), Code::corrupt);
 }
 
+/// The updates of image_of_ten() are in the logs alone, which a heap that was closed never shows.
+TYPED_TEST_P(PhtRecovery, NoLogIsReadInAHeapThatWasClosed) {
+  SimImage image = this->image_of_ten();
+  this->shape_.closed = true;
+  for (const bool damaged : {false, true}) {
+    image[this->log_of_main(image) + 2 * kLineBytes] ^= static_cast<std::byte>(damaged ? 4 : 0);
+    const auto opened = this->open(image);
+    EXPECT_EQ(opened.replayed, 0u);
+    EXPECT_EQ(opened.value, 0u);
+    // The marker names the last transaction, which must have been replayed.
+    EXPECT_EQ(opened.status.code(), this->kHasMarker ? Code::corrupt : Code::ok);
+  }
+}
+
 TYPED_TEST_P(PhtRecovery, OneOfTheTwoTablesIsEnough) {
   const SimImage image = this->image_of_ten();
   const size_t copy = replay_table_bytes(this->kThreads + 2);
@@ -228,7 +242,8 @@ TYPED_TEST_P(PhtRecovery, AFullLogTakesFurtherStoresToItsLastWord) {
 }
 
 REGISTER_TYPED_TEST_SUITE_P(PhtRecovery, ReplaysWhatIsInTheLogsOnce,
-                            DamageInALogIsReportedAndTheMediumLeftAlone, OneOfTheTwoTablesIsEnough,
+                            DamageInALogIsReportedAndTheMediumLeftAlone,
+                            NoLogIsReadInAHeapThatWasClosed, OneOfTheTwoTablesIsEnough,
                             TheClockGoesOnBehindWhatWasFound, BothOrdersOfReplayComeToTheSameHome,
                             AFullLogTakesFurtherStoresToItsLastWord);
 
