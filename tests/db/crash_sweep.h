@@ -19,7 +19,6 @@
 #include "tests/db/durable_engines.h"
 #include "tests/same_image.h"
 #include "tests/sanitized.h"
-#include "tests/shared_pages.h"
 #include "tests/unit/hardware/design_fixture.h"
 
 namespace holdfast::db {
@@ -155,7 +154,6 @@ class CrashSweep {
       options.domain = usual_domain(description());
     }
     options.threads = kWorkers;
-    options.pages = shared_pages();
     return options;
   }
 

@@ -11,7 +11,6 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/engine/conformance_suite.h"
 #include "tests/engine_options.h"
-#include "tests/shared_pages.h"
 #include "tests/unit/hardware/design_fixture.h"
 
 namespace holdfast::conformance {
@@ -30,7 +29,6 @@ class SimWorld {
     sim_.seed = seed;
     sim_.slot_order = seed;
     sim_.line_bytes = line_bytes;
-    sim_.pages = shared_pages();
   }
   ~SimWorld() {
     heap_.reset();

@@ -56,6 +56,7 @@ SimOptions machine_options(const SessionSpec& spec, const SimPlan& plan) {
   options.lint = plan.lint;
   options.max_steps = std::max(most_steps(plan.measured), most_steps(plan.warm_up)) *
                       static_cast<uint64_t>(spec.threads);
+  options.huge_pages = true;
   return options;
 }
 

@@ -18,7 +18,6 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/engine_facts.h"
 #include "tests/engine_options.h"
-#include "tests/shared_pages.h"
 #include "tests/unit/engines/row_heap.h"
 #include "tests/unit/hardware/design_fixture.h"
 
@@ -75,7 +74,6 @@ inline SimOptions machine_for(const Description& engine, uint64_t seed) {
   o.threads = RowHeap::kThreads;
   o.seed = seed;
   o.slot_order = seed;
-  o.pages = shared_pages();
   return o;
 }
 

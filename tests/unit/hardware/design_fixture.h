@@ -16,7 +16,7 @@
 
 #include "holdfast/hardware/designs.h"
 #include "holdfast/machine/sim/sim_machine.h"
-#include "tests/shared_pages.h"
+#include "holdfast/machine/sim/support/host_pages.h"
 
 namespace holdfast::design_test {
 
@@ -61,7 +61,6 @@ inline SimOptions options(const MachineDescription& machine, const std::string& 
   o.threads = 3;
   o.schedule = Schedule::timed;
   o.machine = std::make_shared<MachineDescription>(machine);
-  o.pages = shared_pages();
   use_design(o, design, design_options);
   return o;
 }
@@ -69,6 +68,7 @@ inline SimOptions options(const MachineDescription& machine, const std::string& 
 /// The same machine with small tables, for a sweep, which makes many machines.
 inline SimOptions small_tables(SimOptions o) {
   o.arena_bytes = o.medium_limit = size_t{1} << 20;
+  o.pages = std::make_shared<sim::HostPages>();
   return o;
 }
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "tests/sanitized.h"
-#include "tests/shared_pages.h"
 #include "tests/superblock_of.h"
 #include "tests/unit/engines/engine_rows.h"
 #include "tests/unit/heap/small_heap.h"
@@ -83,8 +82,7 @@ void compact(H& heap) {
 
 SimOptions machine_for(const std::string& engine) {
   return {.threads = 2,
-          .domain = usual_domain(*EngineFactory<H::Engine>::describe(engine).value()),
-          .pages = shared_pages()};
+          .domain = usual_domain(*EngineFactory<H::Engine>::describe(engine).value())};
 }
 
 void expect_sound(H& heap) {

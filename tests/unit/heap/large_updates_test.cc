@@ -12,7 +12,6 @@
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/engine_options.h"
-#include "tests/shared_pages.h"
 #include "tests/unit/engines/engine_rows.h"
 
 namespace holdfast::large_updates_test {
@@ -31,9 +30,7 @@ class LargeUpdates : public ::testing::TestWithParam<std::string> {
   const Description& engine() const {
     return *EngineFactory<H::Engine>::describe(GetParam()).value();
   }
-  SimOptions options() const {
-    return {.threads = 2, .domain = usual_domain(engine()), .pages = shared_pages()};
-  }
+  SimOptions options() const { return {.threads = 2, .domain = usual_domain(engine())}; }
 };
 INSTANTIATE_TEST_SUITE_P(Engines, LargeUpdates,
                          ::testing::ValuesIn(names_of(engine_rows<SimMachine>(),

@@ -18,7 +18,6 @@
 #include "holdfast/workloads/registry.h"
 #include "tests/engine_options.h"
 #include "tests/sanitized.h"
-#include "tests/shared_pages.h"
 #include "tests/unit/hardware/design_fixture.h"
 
 namespace holdfast::testing::model_test {
@@ -211,7 +210,6 @@ SimOptions machine_for(const std::string& engine, uint64_t seed) {
   SimOptions options;
   options.threads = kThreads;
   options.seed = seed;
-  options.pages = shared_pages();
   options.domain = usual_domain(*AnyEngine<SimMachine>::describe(engine).value());
   if (needs_design(engine)) {  // and so a timed machine
     options.machine = std::make_shared<MachineDescription>(

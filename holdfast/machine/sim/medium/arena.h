@@ -39,8 +39,6 @@ class Arena {
   /// persistent_base() of an arena of this size, which need not exist.
   static std::byte* persistent_base(size_t bytes);
   size_t bytes() const { return bytes_; }
-  /// True if the range stays mapped for the next arena: this machine is one of many.
-  bool is_handed_on() const { return pages_ != nullptr; }
 
   /// Zeroed volatile memory, which lives as long as the arena. Throws Error(out_of_space).
   std::byte* allocate(size_t n, size_t alignment);

@@ -24,7 +24,7 @@ MemorySystem::MemorySystem(const SimOptions& options, const Arena& arena, SimMed
   }
   if (options.schedule == Schedule::timed) {
     timing_ = std::make_unique<TimedMemory>(
-        *options.machine, arena, medium, persistence, htm_, threads,
+        *options.machine, arena, medium, persistence, htm_, threads, options.huge_pages,
         design == nullptr ? 0 : DesignHost::cached_own_lines(*design, options.line_bytes));
   }
   if (design != nullptr) {

@@ -25,7 +25,7 @@ size_t table_lines(const MachineDescription& machine, const Arena& arena) {
 
 TimedMemory::TimedMemory(const MachineDescription& machine, const Arena& arena,
                          const SimMedium& medium, Persistence& persistence, HtmUnit& htm,
-                         ThreadRunner::Threads& threads, size_t cached_own_lines)
+                         ThreadRunner::Threads& threads, bool huge_pages, size_t cached_own_lines)
     : machine_(machine),
       medium_(medium),
       persistence_(persistence),
@@ -33,7 +33,7 @@ TimedMemory::TimedMemory(const MachineDescription& machine, const Arena& arena,
       threads_(threads),
       caches_(machine,
               arena.bytes() / machine.line_bytes + cached_own_lines + table_lines(machine, arena),
-              *this, !arena.is_handed_on()),
+              *this, huge_pages),
       dram_(machine.dram, machine.line_bytes),
       medium_controller_(machine.medium, machine.line_bytes),
       per_(threads.size()),

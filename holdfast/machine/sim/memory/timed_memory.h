@@ -31,7 +31,7 @@ class TimedMemory final : private CacheClient {
  public:
   TimedMemory(const MachineDescription& machine, const Arena& arena, const SimMedium& medium,
               Persistence& persistence, HtmUnit& htm, ThreadRunner::Threads& threads,
-              size_t cached_own_lines = 0);
+              bool huge_pages, size_t cached_own_lines = 0);
 
   /// Places the workers, which all begin at the same instant: one on each core while there are
   /// cores, then a second one on each, and so on. Main and background run on the service core.

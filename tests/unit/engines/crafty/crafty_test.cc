@@ -11,7 +11,6 @@
 
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/sanitized.h"
-#include "tests/shared_pages.h"
 #include "tests/unit/engines/history.h"
 
 namespace holdfast::history_test::crafty_test {
@@ -34,7 +33,6 @@ SimOptions sim_options(uint64_t seed) {
   o.threads = 3;
   o.seed = seed;
   o.switch_probability = 0.08;
-  o.pages = shared_pages();
   return o;
 }
 

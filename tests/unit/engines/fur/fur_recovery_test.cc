@@ -6,7 +6,6 @@
 
 #include "holdfast/engines/fur/fur.h"
 #include "holdfast/machine/sim/sim_machine.h"
-#include "tests/shared_pages.h"
 #include "tests/unit/engines/history.h"
 
 namespace holdfast::history_test::fur_recovery_test {
@@ -25,7 +24,6 @@ SimOptions sim_options(uint64_t seed) {
   o.threads = 3;
   o.seed = seed;
   o.switch_probability = 0.08;
-  o.pages = shared_pages();
   return o;
 }
 

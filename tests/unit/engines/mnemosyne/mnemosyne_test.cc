@@ -10,7 +10,6 @@
 
 #include "holdfast/base/random.h"
 #include "holdfast/machine/sim/sim_machine.h"
-#include "tests/shared_pages.h"
 #include "tests/unit/engines/engine_fixture.h"
 
 namespace holdfast::mnemosyne_test {
@@ -34,7 +33,6 @@ SimOptions sim_options(uint64_t seed = 1, size_t line = kLineBytes) {
   o.threads = 3;
   o.seed = seed;
   o.line_bytes = line;
-  o.pages = shared_pages();
   return o;
 }
 

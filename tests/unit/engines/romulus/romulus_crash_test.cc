@@ -9,7 +9,6 @@
 #include "holdfast/engines/romulus/romulus.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/sanitized.h"
-#include "tests/shared_pages.h"
 #include "tests/unit/engines/engine_fixture.h"
 
 namespace holdfast::romulus_crash_test {
@@ -89,7 +88,7 @@ std::vector<SimImage> images_of(const SimMachine& machine, uint64_t seed, int sa
 /// Recovers, checks, and checks that the heap goes on working.
 template <class E>
 void recover_and_check(const SimImage& image, const Seen& seen) {
-  SimMachine machine({.pages = shared_pages()}, image);
+  SimMachine machine({}, image);
   EngineFixture<E> heap(machine, {.bytes = kBytes});
   const Status status = heap.recover();
   ASSERT_TRUE(status.ok()) << status.to_string();
@@ -104,7 +103,6 @@ template <class E>
 bool run_until(uint64_t event, SimOptions options, const Options& engine_options, Seen& seen,
                std::vector<SimImage>& images) {
   options.threads = kWorkers;
-  options.pages = shared_pages();
   SimMachine machine(options);
   EngineFixture<E> heap(machine, {.options = engine_options, .bytes = kBytes});
   heap.format().check();
@@ -177,7 +175,7 @@ TYPED_TEST(RomulusCrash, PersistEventsOfRecovery) {
                      std::to_string(second));
         std::vector<SimImage> later;
         {
-          SimMachine machine({.seed = 1 + second, .pages = shared_pages()}, image);
+          SimMachine machine({.seed = 1 + second}, image);
           EngineFixture<TypeParam> heap(machine, {.bytes = kBytes});
           machine.crash_at(second);
           machine.run_threads(1, [&](int) { heap.recover().check(); });
@@ -225,7 +223,7 @@ TYPED_TEST(RomulusCrash, ABatchThatOutgrowsTheHeap) {
       images = images_of(machine, event, 4);
     }
     for (const SimImage& image : images) {
-      SimMachine machine({.pages = shared_pages()}, image);
+      SimMachine machine({}, image);
       EngineFixture<TypeParam> heap(machine, {.bytes = kLarge});
       heap.recover().check();
       heap.engine().compare_copies().check();

@@ -25,6 +25,7 @@ SimOptions on(const MachineDescription& machine, const Options& more = {}) {
 SimOptions small(const Options& more) {
   SimOptions o = on(tiny(), more);
   o.arena_bytes = o.medium_limit = size_t{1} << 20;
+  o.pages = std::make_shared<sim::HostPages>();
   return o;
 }
 

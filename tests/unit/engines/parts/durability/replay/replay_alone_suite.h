@@ -12,7 +12,6 @@
 
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/sanitized.h"
-#include "tests/shared_pages.h"
 #include "tests/unit/engines/engine_fixture.h"
 
 namespace holdfast::replay_test {
@@ -33,7 +32,6 @@ class FilledLogs {
 
   static SimOptions options(uint64_t seed, std::vector<Mutation> mutations = {}) {
     SimOptions o;
-    o.pages = shared_pages();
     o.threads = kThreads;
     o.seed = seed;
     o.switch_probability = 0.1;

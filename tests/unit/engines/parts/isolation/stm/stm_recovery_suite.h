@@ -11,7 +11,6 @@
 
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/sanitized.h"
-#include "tests/shared_pages.h"
 #include "tests/unit/engines/history.h"
 
 namespace holdfast::history_test {
@@ -40,7 +39,6 @@ inline SimOptions sim_options(uint64_t seed) {
   o.threads = 3;
   o.seed = seed;
   o.switch_probability = 0.08;
-  o.pages = shared_pages();
   return o;
 }
 
