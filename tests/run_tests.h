@@ -8,10 +8,21 @@
 
 #include <cstdio>
 
+#include "holdfast/base/sanitizers.h"
+
+#if HOLDFAST_THREAD_SANITIZER
+// Some tests kill a forked child, which opens a database and so starts threads. The parent has
+// closed its own by then. A child whose threads still run ends at once, not a second later.
+extern "C" const char* __tsan_default_options() {
+  return "die_after_fork=0:atexit_sleep_ms=0";
+}
+#endif
+
 namespace holdfast {
 
-/// RUN_ALL_TESTS(), but a filter that selects no test is a failure. ctest runs every test with its
-/// name as the filter. A name with a '-' would exclude tests instead, and pass without having run.
+/// For main(). RUN_ALL_TESTS(), but a filter that selects no test is a failure. ctest runs every
+/// test with its name as the filter. A name with a '-' would exclude tests instead, and pass without
+/// having run.
 inline int run_tests() {
 #ifdef __GLIBC__
   // Images and simulated caches are large and live for a moment. From pages that the process keeps
