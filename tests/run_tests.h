@@ -21,8 +21,8 @@ extern "C" const char* __tsan_default_options() {
 namespace holdfast {
 
 /// For main(). RUN_ALL_TESTS(), but a filter that selects no test is a failure. ctest runs every
-/// test with its name as the filter. A name with a '-' would exclude tests instead, and pass without
-/// having run.
+/// test with its name as the filter. A name with a '-' would exclude tests instead, and pass
+/// without having run.
 inline int run_tests() {
 #ifdef __GLIBC__
   // Images and simulated caches are large and live for a moment. From pages that the process keeps

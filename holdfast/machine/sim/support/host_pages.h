@@ -27,7 +27,8 @@ class HostPages {
   void* take_at(const void* address, size_t bytes);
   void give_back(void* pages, size_t bytes) noexcept;
 
-  /// The same for stacks, which are not made zero. take_stack() returns null if the pool has none.
+  /// Stacks are handed on as they are, not made zero. take_stack() returns null if the pool has
+  /// none of this length.
   void* take_stack(size_t bytes);
   void give_stack_back(void* pages, size_t bytes) noexcept;
 

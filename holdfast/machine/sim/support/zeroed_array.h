@@ -10,8 +10,8 @@ namespace holdfast::sim {
 
 /// Maps zeroed pages, which take no memory until they are touched. Throws Error(out_of_space) if
 /// there is no address space. `huge` asks for huge pages, if the host has them. They make random
-/// look-ups all over a table faster. A table that is used only here and there takes more memory, and
-/// the time to zero it.
+/// look-ups all over a table faster. A table that is used only here and there takes more memory and
+/// time with them.
 void* map_zeroed(size_t bytes, bool huge = false);
 void unmap_zeroed(void* pages, size_t bytes) noexcept;
 
