@@ -136,7 +136,7 @@ struct Regions {
   size_t bytes = 0;
   size_t capacity = 0;
   size_t area_bytes = 0;
-  bool closed = false;  ///< the heap was closed, so recovery finds nothing to do in any log
+  bool closed = false;  ///< when it was opened; then recovery finds nothing to do in any log
 };
 
 class PageGuard;

@@ -138,8 +138,13 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptio
       status = heap->map_and_recover(*description, merged);
     }
     if (status.ok() && !heap->read_only_ && (s.clean || heap->file_.raised())) {
-      heap->file_.set_clean(false);  // before any transaction
+      // Before any transaction, also those of announce_growth(): recovery reads no log of a heap
+      // that counts as closed.
+      heap->file_.set_clean(false);
       status = heap->file_.publish();
+    }
+    if (status.ok()) {
+      status = heap->announce_growth();
     }
     if (!status.ok()) {
       return status;
@@ -211,7 +216,7 @@ Status Heap<E>::map_and_recover(const Description* description, const Options& o
     const bool has_name = status.message().rfind(file_.name(), 0) == 0;
     return {status.code(), (has_name ? "" : file_.name() + ": ") + status.message()};
   }
-  return announce_growth();
+  return {};
 }
 
 /// Gives the heap as many thread slots as the machine has. Returns whether the engine area is new

@@ -128,8 +128,8 @@ SimOptions CrashExplorer::Search::recovery_options() const {
     o.schedule = Schedule::random;
     o.explorer = nullptr;
   }
-  // The check of a heap reads more lines than hardware usually tracks. An engine that reads in
-  // hardware transactions would try it ten times before it takes a lock.
+  // With the lines that the engine itself reads, the check of a heap may read more than hardware
+  // usually tracks. Then each check would be tried ten times before it took a lock.
   o.htm_load_lines = size_t{1} << 20;
   return o;
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "holdfast/base/random.h"
 #include "tests/sanitized.h"
 #include "tests/superblock_of.h"
 #include "tests/unit/engines/engine_rows.h"
@@ -72,12 +73,15 @@ std::byte* data_of(H& heap) {
 }
 
 /// Compacts, and parks each free run for a moment, as it is done where pages can be given back.
-void compact(H& heap) {
+void compact(H& heap, FunctionRef<void(std::byte*, size_t)> give_back) {
   heap.compact().status().check();
   Compaction<H::Engine>(
       data_of(heap), [&](FunctionRef<void()> body) { heap.update(body).check(); },
       [&](FunctionRef<void()> body) { heap.read(body).check(); })
-      .for_each_free_run([](std::byte*, size_t) {});
+      .for_each_free_run(give_back);
+}
+void compact(H& heap) {
+  compact(heap, [](std::byte*, size_t) {});
 }
 
 SimOptions machine_for(const std::string& engine) {
@@ -173,6 +177,50 @@ TEST_P(HeapCompaction, APowerFailureDuringItLosesNoSpace) {
   }
   // The first engine has the words in place. Others may have them in a log.
   EXPECT_TRUE(kSanitized || interrupted > 0 || GetParam() != engines().front());
+}
+
+/// The heap is closed in order, with a parked run. The next opening links it, in transactions that
+/// a later recovery must find.
+TEST_P(HeapCompaction, AnErrorDuringItAndAPowerFailureAtTheNextOpeningLoseNoSpace) {
+  SimImage left;
+  {
+    SimMachine machine(machine_for(GetParam()));
+    auto heap = H::create(machine, small_heap_options(GetParam())).value();
+    fill(*heap);
+    const auto fails = [](std::byte*, size_t) { throw Error(Status(Code::out_of_space, "full")); };
+    machine.run_threads(1, [&](int) { EXPECT_THROW(compact(*heap, fails), Error); });
+    EXPECT_TRUE(has_leftovers(*heap));
+    heap->close().check();
+    left = machine.earliest_image();
+  }
+  constexpr uint64_t kRounds = 40;  // of the background thread, after the heap is open
+  uint64_t images = 0;
+  for (uint64_t event = 1, events = 2; event < events; event += kStep) {
+    SCOPED_TRACE("event " + std::to_string(event));
+    SimOptions options = machine_for(GetParam());
+    options.seed = event;
+    SimMachine machine(options, left);
+    machine.crash_at(machine.persist_events() + event);
+    machine.run_threads(1, [&](int) {
+      const auto heap = H::open(machine).value();
+      for (uint64_t round = 0; round < kRounds; ++round) {
+        machine.pause();
+      }
+    });
+    if (machine.crashed()) {
+      events = event + kStep + 1;
+    }
+    Random random(event);
+    for (const SimImage& image :
+         {machine.earliest_image(), machine.latest_image(), machine.sample_image(random)}) {
+      SimMachine after(machine_for(GetParam()), image);
+      auto heap = H::open(after).value();
+      EXPECT_FALSE(has_leftovers(*heap));
+      ASSERT_NO_FATAL_FAILURE(expect_sound(*heap));
+      ++images;
+    }
+  }
+  EXPECT_GT(images, 30U / kStep);
 }
 
 }  // namespace

@@ -58,16 +58,14 @@ TEST(HostPages, HandsStacksOnAsTheyAre) {
 
 TEST(HostPages, AStackGoesBackToItsPool) {
   HostPages pages;
-  void* bottom = nullptr;
   {
     const sim::FiberStack stack(&pages);
-    bottom = stack.bottom();
+    *static_cast<int*>(stack.bottom()) = 7;
   }
-  EXPECT_EQ(sim::FiberStack(&pages).bottom(), bottom);
   const sim::FiberStack first(&pages);
   const sim::FiberStack second(&pages);
-  EXPECT_EQ(first.bottom(), bottom);
-  EXPECT_NE(second.bottom(), bottom);
+  EXPECT_EQ(*static_cast<int*>(first.bottom()), 7) << "not a new mapping";
+  EXPECT_EQ(*static_cast<int*>(second.bottom()), 0);
 }
 
 TEST(HostPages, ClearsExactlyTheRange) {
@@ -166,6 +164,19 @@ TEST_P(SimHostPages, NothingReachesTheNextMachine) {
     ASSERT_EQ(alone, with[seed - 1]) << "seed " << seed;
     image = seed % 7 == 0 ? SimImage() : alone.latest;
   }
+}
+
+TEST_P(SimHostPages, StacksOfThreadsAreHandedOn) {
+  SimOptions options;
+  options.domain = GetParam();
+  options.arena_bytes = size_t{16} << 20;
+  options.medium_limit = size_t{1} << 20;
+  options.pages = std::make_shared<HostPages>();
+  run(options, 1, {});
+  constexpr size_t kMapped = sim::FiberStack::kBytes + 2 * kPageBytes;
+  void* const stack = options.pages->take_stack(kMapped);
+  ASSERT_NE(stack, nullptr);
+  options.pages->give_stack_back(stack, kMapped);
 }
 
 TEST_P(SimHostPages, WhatIsHandedOnIsZero) {

@@ -117,9 +117,10 @@ Result<uint64_t> LinkedLogReplayer<M>::recover(const Bound& bound, RecoveryRepor
   progress_ = *progress;
   logs_.epoch = progress_.epoch;
   std::vector<LinkedRecord> live;
-  // To look for holes means to read all logs, which takes most of the time to open a heap.
-  const bool nothing = std::exchange(formatted_, false) || regions_.closed;
-  for (int t = 0; !nothing && t < logs_.count; ++t) {
+  // A closed or new heap has nothing to replay. To read its logs for holes would take most of the
+  // time to open it.
+  const int filled = formatted_ || regions_.closed ? 0 : logs_.count;
+  for (int t = 0; t < filled; ++t) {
     if (Status status = collect(t, progress_.positions[static_cast<size_t>(t)], bound, live);
         !status.ok()) {
       return status;

@@ -28,7 +28,6 @@
 #include <limits>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "holdfast/engines/engine.h"
@@ -225,7 +224,7 @@ class LinkedLogReplayer {
   ReplayProgress progress_;
   std::optional<LinkedRecord> last_;
   std::optional<LinkedRecord> blocked_on_;
-  bool formatted_ = false;  ///< by format(): recover() finds empty logs
+  bool formatted_ = false;  ///< the logs are new
   std::vector<uint64_t> words_;
 };
 

@@ -6,7 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
+#include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/engines/parts/frame/pht_options.h"
+#include "holdfast/heap/heap.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/present.h"
 #include "tests/unit/engines/engine_fixture.h"
@@ -146,6 +150,44 @@ TYPED_TEST_P(PhtRecovery, NoLogIsReadInAHeapThatWasClosed) {
   }
 }
 
+/// Only recovery of a heap that was not closed reads all logs. Each simulated access is a step.
+TYPED_TEST_P(PhtRecovery, ALargeLogTakesTimeOnlyInAHeapThatWasNotClosed) {
+  using AnyHeap = Heap<AnyEngine<SimMachine>>;
+  struct Steps {
+    uint64_t to_create;
+    uint64_t to_open;
+  };
+  const auto steps = [&](const char* log_bytes, bool closed) {
+    CreateOptions create;
+    create.engine = TypeParam::kDescription.name;
+    create.options = {{"background", "0"}, {"log_bytes", log_bytes}};
+    create.bytes = create.max_bytes = 1 << 20;
+    Steps found{};
+    SimImage image;
+    {
+      SimMachine machine(this->machine_options());
+      std::unique_ptr<AnyHeap> heap;
+      machine.run_threads(1, [&](int) { heap = AnyHeap::create(machine, create).value(); });
+      found.to_create = machine.steps();
+      if (closed) {
+        heap->close().check();
+      }
+      image = machine.earliest_image();
+    }
+    SimMachine machine(this->machine_options(), image);
+    std::unique_ptr<AnyHeap> heap;
+    machine.run_threads(1, [&](int) { heap = AnyHeap::open(machine).value(); });
+    found.to_open = machine.steps();
+    return found;
+  };
+  constexpr uint64_t kFew = 1000;
+  const Steps small = steps("4096", true);
+  const Steps large = steps("1048576", true);
+  EXPECT_LT(large.to_create, small.to_create + kFew);
+  EXPECT_LT(large.to_open, small.to_open + kFew);
+  EXPECT_GT(steps("1048576", false).to_open, steps("4096", false).to_open + kFew);
+}
+
 TYPED_TEST_P(PhtRecovery, OneOfTheTwoTablesIsEnough) {
   const SimImage image = this->image_of_ten();
   const size_t copy = replay_table_bytes(this->kThreads + 2);
@@ -243,8 +285,10 @@ TYPED_TEST_P(PhtRecovery, AFullLogTakesFurtherStoresToItsLastWord) {
 
 REGISTER_TYPED_TEST_SUITE_P(PhtRecovery, ReplaysWhatIsInTheLogsOnce,
                             DamageInALogIsReportedAndTheMediumLeftAlone,
-                            NoLogIsReadInAHeapThatWasClosed, OneOfTheTwoTablesIsEnough,
-                            TheClockGoesOnBehindWhatWasFound, BothOrdersOfReplayComeToTheSameHome,
+                            NoLogIsReadInAHeapThatWasClosed,
+                            ALargeLogTakesTimeOnlyInAHeapThatWasNotClosed,
+                            OneOfTheTwoTablesIsEnough, TheClockGoesOnBehindWhatWasFound,
+                            BothOrdersOfReplayComeToTheSameHome,
                             AFullLogTakesFurtherStoresToItsLastWord);
 
 REGISTER_TYPED_TEST_SUITE_P(PhtMarker, TheMarkerNamesATransactionThatIsThere);
