@@ -62,6 +62,7 @@ class LoggedDurability {
   /// Makes space in the log: for a transaction, or (`whole_log`) for the largest one there can be.
   /// May wait for the replayer. The caller is parked.
   void make_room(Log& log, bool whole_log) {
+    log.make_present();
     const auto enough = [&] {
       const uint64_t free = log.room();
       if (free < log.size() / 2) {

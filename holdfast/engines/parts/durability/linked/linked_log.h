@@ -83,7 +83,11 @@ class LinkedLog {
 
   /// The replayer advances `freed`.
   LinkedLog(M& machine, const LinkedLogArea<M>& area, int thread, const Position* freed)
-      : machine_(machine), area_(area), thread_(thread), freed_(freed) {}
+      : machine_(machine),
+        area_(area),
+        thread_(thread),
+        freed_(freed),
+        present_(!machine.htm_capabilities().page_faults_abort) {}
 
   uint64_t line() const { return machine_.line_bytes(); }
   /// The largest extent. The replayer keeps one line back, because its link may still be written.
@@ -95,6 +99,16 @@ class LinkedLog {
   }
   /// Bytes that a transaction may take.
   uint64_t room() const { return machine_.skips(Site{"pht.log.room"}) ? size() : free_bytes(); }
+
+  /// Makes the pages of the log present and writable before its first use: a page fault would abort
+  /// a hardware transaction. No record is in the log yet, which a thread could link meanwhile.
+  void make_present() {
+    for (uint64_t at = 0; !present_ && at < area_.bytes; at += kPageBytes) {
+      uint64_t* const word = area_.word(thread_, at);
+      M::store(word, M::load(word));
+    }
+    present_ = true;
+  }
 
   bool empty() const { return staged_.empty(); }
   bool full() const { return full_; }
@@ -254,6 +268,7 @@ class LinkedLog {
   const LinkedLogArea<M>& area_;
   int thread_;
   const Position* freed_;
+  bool present_;
   uint64_t head_ = 0;
   uint64_t limit_ = 0;
   bool full_ = false;
