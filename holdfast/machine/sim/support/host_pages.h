@@ -10,9 +10,9 @@
 
 namespace holdfast::sim {
 
-/// A pool of zeroed mappings, which one simulated machine gives back and the next one takes. The
-/// machine that gives a mapping back has made it zero again; this is cheap, because it knows where
-/// it has written. One thread at a time.
+/// A pool of zeroed mappings and of stacks, which one simulated machine gives back and the next one
+/// takes. The machine that gives a mapping back has made it zero again; this is cheap, because it
+/// knows where it has written. One thread at a time.
 class HostPages {
  public:
   HostPages() = default;
@@ -27,8 +27,8 @@ class HostPages {
   void* take_at(const void* address, size_t bytes);
   void give_back(void* pages, size_t bytes) noexcept;
 
-  /// Stacks are handed on as they are, not made zero. take_stack() returns null if the pool has
-  /// none of this length.
+  /// Stacks are handed on as they are, not made zero. take_stack() returns the one that came last,
+  /// or null if there is none or it has another length.
   void* take_stack(size_t bytes);
   void give_stack_back(void* pages, size_t bytes) noexcept;
 
