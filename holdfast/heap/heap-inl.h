@@ -138,8 +138,7 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptio
       status = heap->map_and_recover(*description, merged);
     }
     if (status.ok() && !heap->read_only_ && (s.clean || heap->file_.raised())) {
-      // Before any transaction, also those of announce_growth(): recovery reads no log of a heap
-      // that counts as closed.
+      // Before any transaction: recovery may read no log of a heap that counts as closed.
       heap->file_.set_clean(false);
       status = heap->file_.publish();
     }
