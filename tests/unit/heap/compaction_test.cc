@@ -6,7 +6,6 @@
 #include <cstring>
 #include <vector>
 
-#include "holdfast/base/random.h"
 #include "tests/sanitized.h"
 #include "tests/superblock_of.h"
 #include "tests/unit/engines/engine_rows.h"
@@ -179,48 +178,38 @@ TEST_P(HeapCompaction, APowerFailureDuringItLosesNoSpace) {
   EXPECT_TRUE(kSanitized || interrupted > 0 || GetParam() != engines().front());
 }
 
-/// The heap is closed in order, with a parked run. The next opening links it, in transactions that
-/// a later recovery must find.
-TEST_P(HeapCompaction, AnErrorDuringItAndAPowerFailureAtTheNextOpeningLoseNoSpace) {
+/// An error during compaction, and the heap is closed with a parked run. The next opening links it.
+/// If the file still said that the heap is closed, a recovery would not look for that transaction.
+TEST_P(HeapCompaction, OpeningLinksAParkedRunOnceTheFileSaysOpen) {
   SimImage left;
   {
     SimMachine machine(machine_for(GetParam()));
     auto heap = H::create(machine, small_heap_options(GetParam())).value();
     fill(*heap);
     const auto fails = [](std::byte*, size_t) { throw Error(Status(Code::out_of_space, "full")); };
-    machine.run_threads(1, [&](int) { EXPECT_THROW(compact(*heap, fails), Error); });
+    EXPECT_THROW(compact(*heap, fails), Error);
     EXPECT_TRUE(has_leftovers(*heap));
     heap->close().check();
     left = machine.earliest_image();
   }
-  constexpr uint64_t kRounds = 40;  // of the background thread, after the heap is open
-  uint64_t images = 0;
-  for (uint64_t event = 1, events = 2; event < events; event += kStep) {
-    SCOPED_TRACE("event " + std::to_string(event));
-    SimOptions options = machine_for(GetParam());
-    options.seed = event;
-    SimMachine machine(options, left);
-    machine.crash_at(machine.persist_events() + event);
-    machine.run_threads(1, [&](int) {
-      const auto heap = H::open(machine).value();
-      for (uint64_t round = 0; round < kRounds; ++round) {
-        machine.pause();
-      }
-    });
-    if (machine.crashed()) {
-      events = event + kStep + 1;
+  EXPECT_TRUE(superblock_of(left).clean);
+  SimOptions options = machine_for(GetParam());
+  options.count_main_events = true;
+  SimMachine machine(options, left);
+  int linked = 0;
+  machine.before_persist_event([&](uint64_t) {
+    const SimImage image = machine.latest_image();
+    if (!had_leftovers(image)) {
+      ++linked;
+      EXPECT_FALSE(superblock_of(image).clean);
     }
-    Random random(event);
-    for (const SimImage& image :
-         {machine.earliest_image(), machine.latest_image(), machine.sample_image(random)}) {
-      SimMachine after(machine_for(GetParam()), image);
-      auto heap = H::open(after).value();
-      EXPECT_FALSE(has_leftovers(*heap));
-      ASSERT_NO_FATAL_FAILURE(expect_sound(*heap));
-      ++images;
-    }
-  }
-  EXPECT_GT(images, 30U / kStep);
+  });
+  auto heap = H::open(machine).value();
+  machine.before_persist_event({});
+  EXPECT_FALSE(has_leftovers(*heap));
+  ASSERT_NO_FATAL_FAILURE(expect_sound(*heap));
+  // The first engine has the words in place. Others may have them in a log.
+  EXPECT_TRUE(linked > 0 || GetParam() != engines().front());
 }
 
 }  // namespace
