@@ -142,13 +142,19 @@ Outcome run(SimOptions options, uint64_t seed, const sim::StartImage& start) {
           machine.steps(),          machine.statistics().htm_aborts, seen};
 }
 
-class SimHostPages : public testing::TestWithParam<Domain> {};
+class SimHostPages : public testing::TestWithParam<Domain> {
+ protected:
+  static SimOptions small() {
+    SimOptions options;
+    options.domain = GetParam();
+    options.arena_bytes = size_t{16} << 20;
+    options.medium_limit = size_t{1} << 20;
+    return options;
+  }
+};
 
 TEST_P(SimHostPages, NothingReachesTheNextMachine) {
-  SimOptions own;
-  own.domain = GetParam();
-  own.arena_bytes = size_t{16} << 20;
-  own.medium_limit = size_t{1} << 20;
+  const SimOptions own = small();
   SimOptions shared = own;
   shared.pages = std::make_shared<HostPages>();
   std::vector<Outcome> with;
@@ -167,10 +173,7 @@ TEST_P(SimHostPages, NothingReachesTheNextMachine) {
 }
 
 TEST_P(SimHostPages, StacksOfThreadsAreHandedOn) {
-  SimOptions options;
-  options.domain = GetParam();
-  options.arena_bytes = size_t{16} << 20;
-  options.medium_limit = size_t{1} << 20;
+  SimOptions options = small();
   options.pages = std::make_shared<HostPages>();
   run(options, 1, {});
   constexpr size_t kMapped = sim::FiberStack::kBytes + 2 * kPageBytes;
@@ -180,10 +183,7 @@ TEST_P(SimHostPages, StacksOfThreadsAreHandedOn) {
 }
 
 TEST_P(SimHostPages, WhatIsHandedOnIsZero) {
-  SimOptions options;
-  options.domain = GetParam();
-  options.arena_bytes = size_t{16} << 20;
-  options.medium_limit = size_t{1} << 20;
+  SimOptions options = small();
   options.pages = std::make_shared<HostPages>();
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     run(options, seed, {});
@@ -218,10 +218,7 @@ sim::ImageDelta change(const SimImage& base, uint64_t seed, SimImage* whole) {
 /// A machine that begins with a shared image and a difference does what one does that begins with
 /// the whole image, and the next machine finds the shared image as it was.
 TEST_P(SimHostPages, ASharedImageServesManyMachines) {
-  SimOptions options;
-  options.domain = GetParam();
-  options.arena_bytes = size_t{16} << 20;
-  options.medium_limit = size_t{1} << 20;
+  SimOptions options = small();
   SimImage base = run(options, 5, {}).latest;
   std::fill_n(base.begin() + 3 * kPageBytes, 2 * kPageBytes, std::byte{0});
   const sim::SharedImage shared(base);

@@ -103,10 +103,17 @@ class LinkedLog {
   /// Makes the pages of the log present and writable before its first use: a page fault would abort
   /// a hardware transaction. No record is in the log yet, which a thread could link meanwhile.
   void make_present() {
-    for (uint64_t at = 0; !present_ && at < area_.bytes; at += kPageBytes) {
+    if (present_) [[likely]] {
+      return;
+    }
+    const auto touch = [&](uint64_t at) {
       uint64_t* const word = area_.word(thread_, at);
       M::store(word, M::load(word));
+    };
+    for (uint64_t at = 0; at < area_.bytes; at += kPageBytes) {
+      touch(at);
     }
+    touch(area_.bytes - sizeof(uint64_t));  // the log may begin inside a page
     present_ = true;
   }
 
