@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,29 @@ inline Superblock superblock_of(std::span<const std::byte> image) {
   bool healed = false;
   return choose(image.first(kHeaderBytes), "image", &healed).value();
 }
+
+/// The first bytes of the data of a heap's image, where headers are aligned as in a mapped file.
+class DataOf {
+ public:
+  explicit DataOf(std::span<const std::byte> image, size_t bytes = 64 << 10) {
+    const Superblock superblock = superblock_of(image);
+    const std::span<const std::byte> data = image.subspan(superblock.file_offset(ExtentKind::data),
+                                                          std::min(bytes, superblock.data_bytes()));
+    pieces_.resize((data.size() + sizeof(Piece) - 1) / sizeof(Piece));
+    std::memcpy(pieces_.data(), data.data(), data.size());
+  }
+  template <class Header>
+  Header& header() {
+    static_assert(alignof(Header) <= alignof(Piece));
+    return *reinterpret_cast<Header*>(pieces_.data());
+  }
+
+ private:
+  struct alignas(256) Piece {
+    std::byte bytes[256];
+  };
+  std::vector<Piece> pieces_;
+};
 
 /// Returns the beginning of a file with these two copies.
 inline std::vector<std::byte> header_of(const Superblock& first, const Superblock& second) {

@@ -75,7 +75,7 @@ struct ConvertPlan {
   size_t journal_bytes = 0;
 };
 
-ConvertPlan parse(const Json& spec, const Superblock& source) {
+ConvertPlan parse_convert(const Json& spec, const Superblock& source) {
   ConvertPlan plan;
   Fields fields(spec, "convert");
   plan.engine = find_native_engine(fields.text("engine", source.engine)).value();
@@ -110,19 +110,22 @@ CreateOptions same_shape(const Superblock& s) {
   return create;
 }
 
+/// The data of a closed heap, at an address of their own.
+struct CopiedData {
+  std::vector<std::byte> bytes;
+  int partitions;
+};
+
 /// Opens the source, copies its data, and closes it again: both heaps need the same address.
-std::vector<std::byte> copy_data(const std::string& path, const HeapFileInfo& info) {
+CopiedData copy_data(const std::string& path, const HeapFileInfo& info) {
   const auto session = open_any(path, info);
   const std::span<const std::byte> data = session->data();
-  std::vector<std::byte> copy(data.begin(), data.end());
+  // Read here, where the header is aligned. In the copy it is not.
+  const auto* header = reinterpret_cast<const DataHeader<AtRest>*>(data.data());
+  CopiedData copy{.bytes = {data.begin(), data.end()},
+                  .partitions = static_cast<int>(header->partitions.load())};
   session->close().check();
   return copy;
-}
-
-/// The number of partitions in the data of a heap.
-int partitions_in(const std::vector<std::byte>& data) {
-  return static_cast<int>(
-      reinterpret_cast<const DataHeader<AtRest>*>(data.data())->partitions.load());
 }
 
 }  // namespace
@@ -130,17 +133,17 @@ int partitions_in(const std::vector<std::byte>& data) {
 Result<Json> heap_convert(const std::string& source, const std::string& target, const Json& spec) {
   return guarded([&] {
     const HeapFileInfo info = inspect_heap_file(source).value();
-    const ConvertPlan plan = parse(spec, info.superblock);
-    const std::vector<std::byte> content = copy_data(source, info);
+    const ConvertPlan plan = parse_convert(spec, info.superblock);
+    const CopiedData content = copy_data(source, info);
     CreateOptions create = same_shape(info.superblock);
     create.max_bytes = std::max(plan.max_bytes != 0 ? plan.max_bytes : create.max_bytes,
                                 static_cast<size_t>(create.bytes));
     create.max_threads = std::max(create.max_threads, plan.max_threads);
     create.engine = plan.engine->description->name;
     create.options = engine_options(*plan.engine->description, plan.options);
-    create.content = content.data();
-    create.content_bytes = content.size();
-    create.partitions = partitions_in(content);
+    create.content = content.bytes.data();
+    create.content_bytes = content.bytes.size();
+    create.partitions = content.partitions;
     create.journal_bytes = plan.journal_bytes;
     // In domain file the content is on the medium when this returns. An engine without write-backs
     // does not run there: its heaps survive a power cut only where caches do.

@@ -118,12 +118,11 @@ bool has_leftovers(H& heap) {
 
 /// Whether a word on the medium leads to a parked run or swept batches.
 bool had_leftovers(const SimImage& image) {
-  const Superblock superblock = superblock_of(image);
-  const auto* const header = reinterpret_cast<const DataHeader<H::Engine>*>(
-      image.data() + superblock.file_offset(ExtentKind::data));
+  DataOf data(image, sizeof(DataHeader<H::Engine>));
+  const auto& header = data.header<DataHeader<H::Engine>>();
   uint64_t words[2];
-  std::memcpy(&words[0], &header->parked, sizeof words[0]);
-  std::memcpy(&words[1], &header->swept, sizeof words[1]);
+  std::memcpy(&words[0], &header.parked, sizeof words[0]);
+  std::memcpy(&words[1], &header.swept, sizeof words[1]);
   return words[0] != 0 || words[1] != 0;
 }
 
@@ -197,7 +196,10 @@ TEST_P(HeapCompaction, OpeningLinksAParkedRunOnceTheFileSaysOpen) {
   options.count_main_events = true;
   SimMachine machine(options, left);
   int linked = 0;
-  machine.before_persist_event([&](uint64_t) {
+  machine.before_persist_event([&](uint64_t event) {
+    if (event % kStep != 0) {
+      return;
+    }
     const SimImage image = machine.latest_image();
     if (!had_leftovers(image)) {
       ++linked;

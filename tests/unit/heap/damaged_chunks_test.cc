@@ -155,18 +155,18 @@ TEST_P(DamagedChunks, AFreeListThatLeadsToTheFirstUnusedChunkIsRefused) {
     image = machine.earliest_image();
   }
   const Superblock superblock = superblock_of(image);
-  auto* const header =
-      reinterpret_cast<DataHeader<H::Engine>*>(&image[superblock.file_offset(ExtentKind::data)]);
-  const ChunkShape shape{word_at(&header->mark), kChunkBytes};
-  const uint64_t top = word_at(&header->top);
-  ASSERT_LT(top, word_at(&header->limit));
+  const uint64_t data_at = superblock.file_offset(ExtentKind::data);
+  DataOf data(image);
+  auto& header = data.header<DataHeader<H::Engine>>();
+  const ChunkShape shape{word_at(&header.mark), kChunkBytes};
+  const uint64_t top = word_at(&header.top);
+  ASSERT_LT(top, word_at(&header.limit));
   const uint64_t unused = superblock.base + top * kChunkBytes + shape.shared_header_bytes();
   int lists = 0;
-  for (uint64_t arena = 0; arena < word_at(&header->arena_count); ++arena) {
-    const auto& list = header->arenas()[arena].classes[shape.class_of(sizeof(Box))];
+  for (uint64_t arena = 0; arena < word_at(&header.arena_count); ++arena) {
+    const auto& list = header.arenas()[arena].classes[shape.class_of(sizeof(Box))];
     if (const uint64_t first = word_at(&list.active); first != 0) {  // the first block's link
-      std::memcpy(reinterpret_cast<std::byte*>(header) + (first - superblock.base), &unused,
-                  sizeof unused);
+      std::memcpy(&image[data_at + first - superblock.base], &unused, sizeof unused);
       ++lists;
     }
   }
