@@ -2,6 +2,8 @@
 """Does the command line understand its arguments, and end with the right message and status?"""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -28,6 +30,19 @@ def test_help_lists_every_verb(invoke):
         "db",
     ):
         assert verb in result.stdout
+
+
+def test_a_verb_loads_no_other():
+    code = """
+import sys
+from holdfast.cli import app
+app(["engines", "--help"], standalone_mode=False)
+print(*sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    assert "holdfast.cli.engines" in loaded
+    assert not {f"holdfast.cli.{verb}" for verb in ("demo", "sim", "reproduce", "db")} & set(loaded)
 
 
 @pytest.mark.parametrize("verb", ["engines", "workloads", "machines", "designs"])

@@ -4,52 +4,65 @@
 Exit status: 0 success, 1 a check failed, 2 bad usage, 3 internal error, 130 interrupted.
 """
 
+import importlib
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 import holdfast
-from holdfast.cli import (
-    bench,
-    bench_replay,
-    cache,
-    cache_clear,
-    check,
-    convert,
-    crash,
-    db,
-    demo,
-    designs,
-    dump,
-    engines,
-    info,
-    machines,
-    reproduce,
-    sim,
-    workloads,
+
+# In the order of the help: a newcomer needs the first ones first. A module of this package bears
+# its verb's name and is loaded with its verb, for all of them together take longer than most verbs.
+_VERBS = (
+    "demo",
+    "engines",
+    "workloads",
+    "machines",
+    "designs",
+    "bench",
+    "bench replay",
+    "sim",
+    "crash",
+    "reproduce",
+    "info",
+    "check",
+    "dump",
+    "convert",
+    "cache",
+    "cache clear",
+    "db",
 )
 
 
 class Verbs(TyperGroup):
-    """Lists the right verbs when asked for a wrong one."""
+    """Loads verbs when they are needed, and lists the right ones when asked for a wrong one."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        command = super().get_command(ctx, cmd_name)
-        if command is None:
-            ctx.fail(f"no verb '{cmd_name}'; there are {', '.join(self.list_commands(ctx))}")
-        return command
+        if cmd_name not in _VERBS:
+            ctx.fail(f"no verb '{cmd_name}'; there are {', '.join(_VERBS)}")
+        if cmd_name not in self.commands:
+            self.commands[cmd_name] = _load(cmd_name)
+        return self.commands[cmd_name]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Finds verbs of two words, the first of which is a verb as well."""
         both = " ".join(args[:2])
-        if both in self.commands and len(args) > 1:
-            return both, self.commands[both], args[2:]
+        if both in _VERBS and len(args) > 1:
+            return both, self.get_command(ctx, both), args[2:]
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """In the order they were added: a newcomer needs the first ones first."""
-        return list(self.commands)
+        return list(_VERBS)
+
+
+def _load(verb: str) -> Any:
+    module = importlib.import_module(f"{__name__}.{verb.replace(' ', '_')}")
+    group = getattr(module, "app", None)
+    if group is None:
+        group = typer.Typer(add_completion=False)
+        group.command(name=verb)(module.run)
+    return typer.main.get_command(group)
 
 
 app = typer.Typer(
@@ -76,29 +89,6 @@ def root(
     ),
 ) -> None:
     pass
-
-
-for _verb in (
-    demo,
-    engines,
-    workloads,
-    machines,
-    designs,
-    bench,
-    bench_replay,
-    sim,
-    crash,
-    reproduce,
-    info,
-    check,
-    dump,
-    convert,
-    cache,
-    cache_clear,
-):
-    app.command(name=_verb.__name__.rpartition(".")[2].replace("_", " "))(_verb.run)
-
-app.add_typer(db.app, name="db")
 
 
 def main() -> None:

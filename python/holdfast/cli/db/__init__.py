@@ -8,8 +8,10 @@ import typer
 from holdfast.cli.db import bench, entries, service, transfer
 
 app = typer.Typer(
+    name="db",
     help="The key-value store: load, dump, look, change, verify, back up, measure.",
     no_args_is_help=True,
+    add_completion=False,
 )
 
 for _verb in (
