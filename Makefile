@@ -104,7 +104,8 @@ $(STAMPS)/packages-lint $(STAMPS)/packages-power $(STAMPS)/packages-aarch64: $(S
 
 $(PYTHON_ENV): requirements.txt | $(STAMPS)/packages
 	python=$$(tools/choose_python.sh) && "$$python" -m venv --clear $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
+	  -r requirements.txt
 	@mkdir -p $(@D) && touch $@
 
 build/release/build.ninja: CMakePresets.json $(PYTHON_ENV) | $(STAMPS)/packages

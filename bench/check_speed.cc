@@ -13,6 +13,7 @@
 #include <cstring>
 #include <optional>
 
+#include "holdfast/base/seconds_since.h"
 #include "holdfast/check/durability/durability.h"
 #include "holdfast/check/history/legal_history.h"
 #include "holdfast/check/isolation/isolation.h"
@@ -26,7 +27,7 @@ template <class Body>
 double seconds(Body body) {
   const auto start = std::chrono::steady_clock::now();
   body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return seconds_since(start);
 }
 
 LegalOptions shape(uint32_t transactions, uint32_t blind_percent, Isolation isolation) {

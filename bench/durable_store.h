@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "holdfast/base/random.h"
+#include "holdfast/base/seconds_since.h"
 #include "holdfast/db/db.h"
 
 namespace holdfast {
@@ -25,10 +26,6 @@ using Clock = std::chrono::steady_clock;
 
 inline constexpr size_t kStoreKeyBytes = 16;
 inline constexpr size_t kStoreValueBytes = 100;
-
-inline double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 /// Returns the value with this share of the others below it.
 inline double quantile(std::vector<double> values, double share) {

@@ -8,6 +8,7 @@
 #include <semaphore>
 #include <thread>
 
+#include "holdfast/base/seconds_since.h"
 #include "holdfast/runner/bench/bench_entry.h"
 #include "holdfast/runner/sessions/engine_table.h"
 #include "holdfast/runner/spec/environment.h"
@@ -22,7 +23,7 @@ constexpr double kLongestTurnSeconds = 1;
 /// tables.
 constexpr double kWarmUpShare = 0.05;
 
-struct Plan {
+struct BenchPlan {
   SessionSpec common;
   std::vector<std::string> engines;
   std::vector<int> threads;
@@ -42,8 +43,8 @@ struct Configuration {
   bool usable() const { return measured.status.ok() && session != nullptr; }
 };
 
-Plan parse(const Json& spec) {
-  Plan plan;
+BenchPlan parse_bench(const Json& spec) {
+  BenchPlan plan;
   Fields fields(spec, "bench");
   plan.common = SessionSpec::parse_common(fields);
   plan.engines = fields.texts("engines");
@@ -69,11 +70,7 @@ Plan parse(const Json& spec) {
   return plan;
 }
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-void open_configuration(const Plan& plan, Configuration& c) {
+void open_configuration(const BenchPlan& plan, Configuration& c) {
   SessionSpec spec = plan.common;
   spec.engine = c.measured.engine;
   spec.threads = c.measured.threads;
@@ -101,7 +98,7 @@ void open_configuration(const Plan& plan, Configuration& c) {
   }
 }
 
-void take_turn(const Plan& plan, Configuration& c, double seconds, uint64_t seed, bool keep) {
+void take_turn(const BenchPlan& plan, Configuration& c, double seconds, uint64_t seed, bool keep) {
   Measurement measurement =
       measure(*c.session, c.measured.threads, seconds, mix64(plan.common.seed) + seed);
   if (!measurement.status.ok()) {
@@ -111,7 +108,7 @@ void take_turn(const Plan& plan, Configuration& c, double seconds, uint64_t seed
   }
 }
 
-void finish_configuration(const Plan& plan, Configuration& c) {
+void finish_configuration(const BenchPlan& plan, Configuration& c) {
   if (c.usable()) {
     c.measured.heap_bytes = c.session->heap_bytes();
     c.measured.check = "skipped";
@@ -131,7 +128,7 @@ void finish_configuration(const Plan& plan, Configuration& c) {
   c.file.reset();
 }
 
-std::vector<Configuration> configurations(const Plan& plan) {
+std::vector<Configuration> configurations(const BenchPlan& plan) {
   std::vector<Configuration> list;
   for (const int threads : plan.threads) {
     for (const std::string& engine : plan.engines) {
@@ -173,7 +170,7 @@ void on_all_cores(std::vector<Configuration>& list, FunctionRef<void(const Confi
 }
 
 /// All configurations stay open at once, each heap at its own address, so that turns can alternate.
-void measure(const Plan& plan, std::vector<Configuration>& list, Progress progress) {
+void measure(const BenchPlan& plan, std::vector<Configuration>& list, Progress progress) {
   // Set-up and the final check count as one turn each in the progress.
   const double steps = static_cast<double>(list.size()) * (plan.turns + 2);
   double done = 0;
@@ -203,7 +200,7 @@ void measure(const Plan& plan, std::vector<Configuration>& list, Progress progre
   progress(1, "done");
 }
 
-Json context(const Plan& plan, const std::vector<Configuration>& list) {
+Json context(const BenchPlan& plan, const std::vector<Configuration>& list) {
   Json context = environment();
   context["machine"] = "native";
   context["workload"] = plan.common.workload;
@@ -231,7 +228,7 @@ Json context(const Plan& plan, const std::vector<Configuration>& list) {
 
 Result<Json> bench(const Json& spec, Progress progress) {
   return guarded([&] {
-    const Plan plan = parse(spec);
+    const BenchPlan plan = parse_bench(spec);
     std::vector<Configuration> list = configurations(plan);
     measure(plan, list, progress);
     Json benchmarks = Json::array();

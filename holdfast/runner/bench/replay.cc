@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 
+#include "holdfast/base/seconds_since.h"
 #include "holdfast/runner/bench/replay_entry.h"
 #include "holdfast/runner/sessions/engine_table.h"
 #include "holdfast/runner/spec/environment.h"
@@ -15,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Plan {
+struct ReplayPlan {
   SessionSpec common;
   std::vector<std::string> engines;
   std::vector<int> threads;
@@ -27,8 +28,8 @@ struct Plan {
   bool check = true;
 };
 
-Plan parse(const Json& spec) {
-  Plan plan;
+ReplayPlan parse_replay(const Json& spec) {
+  ReplayPlan plan;
   Fields fields(spec, "replay");
   plan.common = SessionSpec::parse_common(fields);
   plan.engines = fields.texts("engines");
@@ -60,10 +61,6 @@ Plan parse(const Json& spec) {
   return plan;
 }
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 void fill(Session& session, int threads, uint64_t transactions, uint64_t seed) {
   std::vector<Status> status(static_cast<size_t>(threads));
   const uint64_t before = session.statistics().replayed;
@@ -89,7 +86,7 @@ struct Turn {
   PersistCounters persist;
 };
 
-Turn take_turn(Session& session, const Plan& plan, const MeasuredReplay& m, uint64_t number) {
+Turn take_turn(Session& session, const ReplayPlan& plan, const MeasuredReplay& m, uint64_t number) {
   fill(session, m.threads, plan.transactions, mix64(plan.common.seed) + number);
   const PersistCounters before = session.statistics().persist;
   const auto start = Clock::now();
@@ -113,7 +110,7 @@ void check_home(SessionSpec spec) {
 }
 
 /// `htm` gets the backend of hardware transactions.
-Json measure(const Plan& plan, MeasuredReplay m, std::string& htm) {
+Json measure(const ReplayPlan& plan, MeasuredReplay m, std::string& htm) {
   SessionSpec spec = plan.common;
   spec.engine = m.engine;
   spec.threads = std::max(m.threads, m.options.replayers);
@@ -150,7 +147,7 @@ Json measure(const Plan& plan, MeasuredReplay m, std::string& htm) {
   return json;
 }
 
-Json measure_or_explain(const Plan& plan, const MeasuredReplay& m, std::string& htm) {
+Json measure_or_explain(const ReplayPlan& plan, const MeasuredReplay& m, std::string& htm) {
   try {
     return measure(plan, m, htm);
   } catch (const Error& error) {
@@ -160,7 +157,7 @@ Json measure_or_explain(const Plan& plan, const MeasuredReplay& m, std::string& 
   }
 }
 
-std::vector<MeasuredReplay> configurations(const Plan& plan) {
+std::vector<MeasuredReplay> configurations(const ReplayPlan& plan) {
   std::vector<MeasuredReplay> list;
   for (const int threads : plan.threads) {
     for (const std::string& engine : plan.engines) {
@@ -179,7 +176,7 @@ std::vector<MeasuredReplay> configurations(const Plan& plan) {
 
 Result<Json> replay(const Json& spec, Progress progress) {
   return guarded([&] {
-    const Plan plan = parse(spec);
+    const ReplayPlan plan = parse_replay(spec);
     const std::vector<MeasuredReplay> list = configurations(plan);
     Json benchmarks = Json::array();
     std::map<std::string, std::string> backends;

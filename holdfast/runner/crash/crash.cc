@@ -104,7 +104,7 @@ uint64_t count(Fields& fields, const char* name, int64_t fallback, int64_t low =
   return static_cast<uint64_t>(fields.number(name, fallback, low, int64_t{1} << 40));
 }
 
-Job parse(const Json& spec) {
+Job parse_crash(const Json& spec) {
   Fields fields(spec, "crash");
   Job job;
   CrashPlan& plan = job.plan;
@@ -348,7 +348,7 @@ Json to_json(const Json& spec, const Violation& v) {
 
 Result<Json> crash(const Json& spec, Progress progress) {
   return guarded([&] {
-    Job job = parse(spec);
+    Job job = parse_crash(spec);
     auto subject = subject_of(job, job.plan.machine);
     CrashReport report = check::CrashExplorer(job.plan, *subject).explore([&](double share) {
       progress(share, "crash " + job.workload + " on " + job.plan.heap.engine);

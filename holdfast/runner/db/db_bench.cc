@@ -26,7 +26,7 @@ namespace {
 
 constexpr int kMostThreads = 128;
 
-struct Plan {
+struct DbBenchPlan {
   std::vector<Step> steps;
   Sizes sizes;
   int threads = 1;
@@ -47,7 +47,7 @@ struct Plan {
   }
 };
 
-void add_steps(const Json& spec, Plan& plan) {
+void add_steps(const Json& spec, DbBenchPlan& plan) {
   const Json names = spec.value("benchmarks", Json::array({"fillseq"}));
   for (const Json& entry : names.is_array() ? names : Json::array({names})) {
     if (entry.is_object()) {
@@ -60,12 +60,12 @@ void add_steps(const Json& spec, Plan& plan) {
   }
 }
 
-Plan parse(const Json& spec) {
+DbBenchPlan parse_db_bench(const Json& spec) {
   constexpr int64_t kMost = int64_t{1} << 40;
   Json plain = spec;
   plain.erase("benchmarks");  // add_steps reads the objects among them
   Fields fields(plain, "db bench");
-  Plan plan;
+  DbBenchPlan plan;
   const int64_t num = fields.number("num", 100'000, 1, kMost);
   plan.sizes.num = static_cast<uint64_t>(num);
   plan.sizes.reads = static_cast<uint64_t>(fields.number("reads", num, 1, kMost));
@@ -149,7 +149,7 @@ struct Contender {
   }
 };
 
-std::vector<Contender> contenders(const Plan& plan, const Folder& folder, Json& missing) {
+std::vector<Contender> contenders(const DbBenchPlan& plan, const Folder& folder, Json& missing) {
   std::vector<Contender> list;
   const int clients = plan.threads + 1;  // a helper, too
   for (const std::string& engine : plan.engines) {
@@ -181,8 +181,8 @@ std::vector<Contender> contenders(const Plan& plan, const Folder& folder, Json& 
   return list;
 }
 
-void take_turn(const Plan& plan, const Step& step, Contender& contender, bool first, uint64_t seed,
-               Measured& measured) {
+void take_turn(const DbBenchPlan& plan, const Step& step, Contender& contender, bool first,
+               uint64_t seed, Measured& measured) {
   if (!measured.status.ok()) {
     return;  // a step that failed once would fail again
   }
@@ -204,7 +204,7 @@ void take_turn(const Plan& plan, const Step& step, Contender& contender, bool fi
   }
 }
 
-std::vector<Measured> measure_all(const Plan& plan, std::vector<Contender>& list,
+std::vector<Measured> measure_all(const DbBenchPlan& plan, std::vector<Contender>& list,
                                   Progress progress) {
   std::vector<Measured> results;
   for (const Step& step : plan.steps) {
@@ -237,7 +237,7 @@ std::vector<Measured> measure_all(const Plan& plan, std::vector<Contender>& list
   return results;
 }
 
-Json context(const Plan& plan, const std::vector<Contender>& list, const Json& missing) {
+Json context(const DbBenchPlan& plan, const std::vector<Contender>& list, const Json& missing) {
   Json context = environment();
   context["num"] = plan.sizes.num;
   context["reads"] = plan.sizes.reads;
@@ -265,7 +265,7 @@ Json context(const Plan& plan, const std::vector<Contender>& list, const Json& m
 Result<Json> db_bench(const Json& spec, Progress progress) {
   using namespace store_bench;  // NOLINT(google-build-using-namespace): one function
   return guarded([&] {
-    const Plan plan = parse(spec);
+    const DbBenchPlan plan = parse_db_bench(spec);
     const Folder folder(plan.folder);
     Json missing = Json::array();
     std::vector<Contender> list = contenders(plan, folder, missing);

@@ -10,7 +10,7 @@
 namespace holdfast::store_bench {
 namespace {
 
-enum Kind : size_t { kRead, kUpdate, kInsert, kScan, kReadModifyWrite };
+enum YcsbKind : size_t { kRead, kUpdate, kInsert, kScan, kReadModifyWrite };
 
 constexpr int64_t kMost = int64_t{1} << 40;
 constexpr size_t kMostValue = 64 << 20;
@@ -55,8 +55,8 @@ class Chooser {
 };
 
 /// Read-only data of all threads of a run.
-struct Plan {
-  explicit Plan(const Ycsb& y) : ycsb(y), chooser(ycsb) {
+struct YcsbPlan {
+  explicit YcsbPlan(const Ycsb& y) : ycsb(y), chooser(ycsb) {
     if (!y.uniform_scan) {
       lengths.emplace(y.longest_scan);
     }
@@ -83,7 +83,7 @@ uint64_t part(uint64_t count, const Task& task) {
   return count * (thread + 1) / threads - count * thread / threads;
 }
 
-void load(const Plan& plan, Task& task) {
+void load(const YcsbPlan& plan, Task& task) {
   const uint64_t first =
       plan.ycsb.records * static_cast<uint64_t>(task.thread) / static_cast<uint64_t>(task.threads);
   for (uint64_t i = 0; i < part(plan.ycsb.records, task); ++i) {
@@ -96,7 +96,7 @@ void load(const Plan& plan, Task& task) {
 
 class Runner {
  public:
-  Runner(const Plan& plan, Task& task) : plan_(plan), task_(task), out_(task.recorder) {}
+  Runner(const YcsbPlan& plan, Task& task) : plan_(plan), task_(task), out_(task.recorder) {}
 
   void run() {
     for (uint64_t i = part(plan_.ycsb.operations, task_); i > 0; --i) {
@@ -105,7 +105,7 @@ class Runner {
   }
 
  private:
-  Kind draw() {
+  YcsbKind draw() {
     const auto& shares = plan_.ycsb.proportions;
     double at = static_cast<double>(task_.random.next() >> 11) * 0x1.0p-53 *
                 std::accumulate(shares.begin(), shares.end(), 0.0);
@@ -116,10 +116,10 @@ class Runner {
     while (shares[kind] == 0) {  // rounding must not choose a kind without a share
       --kind;
     }
-    return static_cast<Kind>(kind);
+    return static_cast<YcsbKind>(kind);
   }
 
-  void operation(Kind kind) {
+  void operation(YcsbKind kind) {
     if (kind == kInsert) {
       insert();
       return;
@@ -173,7 +173,7 @@ class Runner {
 
   std::string_view value() { return task_.values.next(plan_.ycsb.value_size); }
 
-  const Plan& plan_;
+  const YcsbPlan& plan_;
   Task& task_;
   Recorder& out_;
 };
@@ -225,7 +225,7 @@ Ycsb Ycsb::parse(const Json& properties) {
 }
 
 std::vector<Step> steps_of(const Ycsb& workload) {
-  const auto plan = std::make_shared<const Plan>(workload);
+  const auto plan = std::make_shared<const YcsbPlan>(workload);
   Step loading;
   loading.name = workload.name + "-load";
   loading.fresh = true;

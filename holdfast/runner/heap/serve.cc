@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 
+#include "holdfast/base/seconds_since.h"
 #include "holdfast/runner/heap/heap_report.h"
 #include "holdfast/runner/sessions/engine_table.h"
 #include "holdfast/runner/spec/record.h"
@@ -17,17 +18,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 struct ServePlan {
   SessionSpec session;
   uint64_t transactions = 0;
   double seconds = 0;
 };
 
-ServePlan parse(const Json& spec) {
+ServePlan parse_serve(const Json& spec) {
   ServePlan plan;
   Json with_default = spec;
   if (spec.is_object() && !spec.contains("open")) {
@@ -210,7 +207,7 @@ Json to_json(const RecoveryReport& report) {
 
 Result<Json> serve(const Json& spec, int fd) {
   return guarded([&] {
-    const ServePlan plan = parse(spec);
+    const ServePlan plan = parse_serve(spec);
     const IgnoreSigpipe ignore;
     const auto start = Clock::now();
     const auto session = std::move(open_session(plan.session)).value();

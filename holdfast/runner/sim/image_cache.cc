@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "holdfast/base/checksum.h"
+#include "holdfast/base/seconds_since.h"
 #include "holdfast/machine/machine.h"
 #include "holdfast/machine/native/medium/file.h"
 
@@ -45,14 +46,14 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-std::string hexadecimal(uint64_t value) {
+std::string sixteen_digits(uint64_t value) {
   char text[24];
   std::snprintf(text, sizeof(text), "%016" PRIx64, value);
   return text;
 }
 
 std::string checksum_line(const std::string& text) {
-  return "check=" + hexadecimal(checksum(text.data(), text.size())) + "\n";
+  return "check=" + sixteen_digits(checksum(text.data(), text.size())) + "\n";
 }
 
 /// The first bytes of an image's trailer.
@@ -173,7 +174,7 @@ std::string ImageCache::default_folder() {
 CachedImage ImageCache::get(const std::string& label, const std::string& key,
                             const std::string& sources, Build build) const {
   const std::string path =
-      folder_ + "/" + label + "-" + hexadecimal(checksum(key.data(), key.size())) + ".heap";
+      folder_ + "/" + label + "-" + sixteen_digits(checksum(key.data(), key.size())) + ".heap";
   CachedImage image;
   const auto look = [&] {
     image.file = native::File(::open(path.c_str(), O_RDONLY | O_CLOEXEC), path);
@@ -214,8 +215,7 @@ CachedImage ImageCache::get(const std::string& label, const std::string& key,
   }
   image.built = true;
   image.because = *why;
-  image.build_seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  image.build_seconds = seconds_since(start);
   return image;
 }
 

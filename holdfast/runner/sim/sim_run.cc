@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "holdfast/base/seconds_since.h"
 #include "holdfast/hardware/designs.h"
 #include "holdfast/runner/bench/replay_entry.h"
 #include "holdfast/runner/sessions/engine_table.h"
@@ -26,10 +27,6 @@ std::string default_on(const MachineDescription& machine, const OptionInfo& opti
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// A run with more steps per operation is in a livelock, which the machine does not detect itself.
 constexpr uint64_t kMaxStepsPerOperation = 10'000'000;
