@@ -491,8 +491,8 @@ Status Heap<E>::why_not_ready(Context::Mode mode) {
   }
   if (machine_.self() < 0) {
     return {Code::too_many_threads,
-            file_.name() + ": more than " + std::to_string(machine_.slots()) +
-                " threads use the heap; open it with a larger max_threads, or end some threads"};
+            file_.name() + ": more threads use the heap than its max_threads, which is " +
+                std::to_string(machine_.slots() - 1) + "; open it with more, or end some threads"};
   }
   return {};
 }

@@ -476,5 +476,32 @@ TEST_F(HeapFile, ThreadsBeyondTheLimitTakeTurns) {
   fourth.join();
 }
 
+// The background thread of some engines has the slot that guests use otherwise.
+TEST_F(HeapFile, AThreadWithoutASlotIsTold) {
+  int told = 0;
+  create_.max_threads = 1;
+  for (const std::string& name :
+       names_of(engine_rows<NativeMachine>(), [](const auto&) { return true; })) {
+    create_.engine = name;
+    create_.options =
+        known_options(*AnyEngine<NativeMachine>::describe(name).value(), {{"log_bytes", "65536"}});
+    auto heap = H::create(path_, create_, native_).value();
+    heap->update([] {}).check();  // the only slot
+    Status status;
+    std::thread([&] { status = heap->update([] {}); }).join();
+    if (!status.ok()) {
+      EXPECT_EQ(status.code(), Code::too_many_threads) << name;
+      EXPECT_NE(status.message().find(path_ + ": "), std::string::npos) << status.message();
+      EXPECT_NE(status.message().find("max_threads, which is 1;"), std::string::npos)
+          << status.message();
+      ++told;
+    }
+    EXPECT_TRUE(heap->update([] {}).ok()) << name;
+    heap->close().check();
+    std::filesystem::remove(path_);
+  }
+  EXPECT_GT(told, 0);
+}
+
 }  // namespace
 }  // namespace holdfast::heap_file_test
