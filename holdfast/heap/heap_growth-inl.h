@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "holdfast/base/round.h"
+
 namespace holdfast {
 
 /// Drops the content of whole pages in a part of the data that no object uses, in every copy.
@@ -13,7 +15,7 @@ void Heap<E>::discard(std::byte* p, size_t n) {
   const Regions& r = regions();
   auto& medium = machine_.medium();
   const auto offset = static_cast<size_t>(p - r.data);
-  const size_t begin = (offset + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const size_t begin = round_up(offset, kPageBytes);
   const size_t end = (offset + n) / kPageBytes * kPageBytes;
   if (begin >= end || r.cells != nullptr) {  // the engine may still use the numbers in the cells
     return;

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "holdfast/base/round.h"
 #include "holdfast/base/scoped_value.h"
 #include "holdfast/base/status.h"
 #include "holdfast/engines/partitions.h"
@@ -195,7 +196,7 @@ class PlainHeap {
 
   static size_t rounded(size_t bytes) {
     const size_t unit = bytes < kAlignment ? 16 : kAlignment;
-    return bytes == 0 ? 16 : (bytes + unit - 1) / unit * unit;
+    return bytes == 0 ? 16 : round_up(bytes, unit);
   }
   static void* acquire(size_t bytes) { return ::operator new(bytes, std::align_val_t{kAlignment}); }
   static void release(void* block) { ::operator delete(block, std::align_val_t{kAlignment}); }

@@ -18,6 +18,7 @@
 
 #include "holdfast/base/checksum.h"
 #include "holdfast/base/random.h"
+#include "holdfast/base/round.h"
 #include "holdfast/engines/cc_htm/cc_htm_options.h"
 #include "holdfast/engines/cc_htm/tx_ring.h"
 #include "holdfast/engines/engine.h"
@@ -75,7 +76,7 @@ class CcLog {
   size_t capacity() const { return area_.log_bytes; }
   static size_t bytes_of(size_t words) {
     const size_t bytes = sizeof(RecordHead) + words * sizeof(LoggedWord);
-    return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+    return round_up(bytes, kLineBytes);
   }
 
   void format() {

@@ -2,17 +2,12 @@
 #include "holdfast/engines/crafty/crafty_options.h"
 
 #include "holdfast/base/random.h"
+#include "holdfast/base/round.h"
 
 namespace holdfast {
 namespace {
 
-/// Logs begin at whole lines of the longest machine line.
-constexpr size_t kLogGrain = kMaxLineBytes;
 constexpr uint64_t kMagic = 0x3174666172436648;  // "HfCraft1"
-
-constexpr size_t rounded(size_t bytes, size_t grain) {
-  return (bytes + grain - 1) / grain * grain;
-}
 
 }  // namespace
 
@@ -36,9 +31,9 @@ CraftyArea::CraftyArea(const CraftyOptions& options, int max_threads)
     : logs(max_threads + 2),
       entries(options.log_bytes / kEntryBytes),
       chunk(options.chunk),
-      log_offset(rounded(kMarkOffset + static_cast<size_t>(logs) * kLineBytes, kPageBytes)),
-      log_extent(rounded(entries * kEntryBytes + (entries + chunk - 1) / chunk * kBlockHeadBytes,
-                         kLogGrain)),
+      log_offset(round_up(kMarkOffset + static_cast<size_t>(logs) * kLineBytes, kPageBytes)),
+      log_extent(round_up(entries * kEntryBytes + (entries + chunk - 1) / chunk * kBlockHeadBytes,
+                          kMaxLineBytes)),
       bytes(log_offset + static_cast<size_t>(logs) * log_extent) {}
 
 void CraftyArea::header(uint64_t (&words)[kHeaderWords]) const {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/base/round.h"
 #include "holdfast/engines/mnemosyne/commit_record_log.h"
 #include "holdfast/engines/mnemosyne/torn_bits.h"
 #include "holdfast/engines/parts/durability/replay/tail_word.h"
@@ -52,7 +53,7 @@ class TornbitLog {
   size_t append(int slot, const CommitBlock& block, uint64_t /*time*/) {
     Owner& own = owners_[slot];
     const size_t n = block.bytes() / 8;
-    const size_t words = (torn_bits::taken(n) + kLineWords - 1) / kLineWords * kLineWords;
+    const size_t words = round_up(torn_bits::taken(n), kLineWords);
     auto& out = packed_[static_cast<size_t>(slot)];
     out.resize(words);
     for (size_t i = 0; i < words; ++i) {
@@ -182,7 +183,7 @@ class TornbitLog {
       return damaged(slot, "the transaction");
     }
     const size_t n = bytes / 8;
-    const size_t words = (torn_bits::taken(n) + kLineWords - 1) / kLineWords * kLineWords;
+    const size_t words = round_up(torn_bits::taken(n), kLineWords);
     if (!read(slot, own.position, words, log)) {
       M::reach(Probe{"mnemosyne.torn.recover.torn"});
       return {};

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/engines/onefile/onefile_options.h"
 
+#include "holdfast/base/round.h"
+
 namespace holdfast::onefile {
 namespace {
 
 constexpr uint64_t kMagic = 0x3165'6c69'4665'6e4f;  // "OneFile1"
-constexpr uint64_t kLogGrain = kMaxLineBytes;
 
 }  // namespace
 
@@ -21,7 +22,7 @@ Error damaged_cell() {
 }
 
 Area::Area(uint64_t bytes_of_a_log, int max_threads)
-    : log_bytes(bytes_of_a_log / kLogGrain * kLogGrain),
+    : log_bytes(round_down(bytes_of_a_log, kMaxLineBytes)),
       logs(max_threads + 2),
       bytes(kPageBytes + static_cast<size_t>(logs) * log_bytes) {}
 

@@ -2,13 +2,12 @@
 #include "holdfast/engines/pisces/pisces_options.h"
 
 #include "holdfast/base/random.h"
+#include "holdfast/base/round.h"
 
 namespace holdfast {
 namespace {
 
 constexpr uint64_t kMagic = 0x31676f6c63736950;  // "Pisclog1"
-/// A log's size is a multiple of the longest machine line.
-constexpr uint64_t kLogGrain = kMaxLineBytes;
 
 }  // namespace
 
@@ -22,7 +21,7 @@ Result<PiscesOptions> PiscesOptions::parse(const Options& options) {
       return result->status();
     }
   }
-  o.log_bytes = log_bytes.value() / kLogGrain * kLogGrain;
+  o.log_bytes = round_down(log_bytes.value(), kMaxLineBytes);
   o.locks = locks.value();
   o.patience = patience.value();
   return o;

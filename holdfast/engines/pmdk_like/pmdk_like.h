@@ -32,6 +32,7 @@
 
 #include <algorithm>
 
+#include "holdfast/base/round.h"
 #include "holdfast/engines/parts/durability/lag/lag_options.h"
 #include "holdfast/engines/parts/durability/undo/undo_log.h"
 #include "holdfast/engines/pmdk_like/pmdk_options.h"
@@ -80,7 +81,7 @@ class OncePerRange {
       const auto end = reinterpret_cast<uintptr_t>(range.end());
       if (begin < end) {
         visit(Range{reinterpret_cast<const std::byte*>(begin), end - begin});
-        seen = (end + line - 1) / line * line;
+        seen = round_up(end, line);
       }
     });
   }
@@ -90,7 +91,7 @@ class OncePerRange {
   /// result lies within the data.
   Range widened(const Range& range) const {
     const size_t before = reinterpret_cast<uintptr_t>(range.begin) % unit_;
-    return {range.begin - before, (before + range.bytes + unit_ - 1) / unit_ * unit_};
+    return {range.begin - before, round_up(before + range.bytes, unit_)};
   }
 
   const size_t unit_;

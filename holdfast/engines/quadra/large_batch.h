@@ -16,6 +16,7 @@
 
 #include "holdfast/base/checksum.h"
 #include "holdfast/base/random.h"
+#include "holdfast/base/round.h"
 #include "holdfast/engines/engine.h"
 #include "holdfast/engines/parts/basics/line_filter.h"
 #include "holdfast/engines/parts/durability/records/record_area.h"
@@ -165,7 +166,7 @@ class LargeBatch {
     uint64_t end = 0;
     stores.for_each({}, [&](uint64_t offset, uint64_t bytes) {
       const uint64_t from = offset / kWord * kWord;
-      const uint64_t to = (offset + bytes + kWord - 1) / kWord * kWord;
+      const uint64_t to = round_up(offset + bytes, kWord);
       const bool joins = from >= first && from <= end && end != 0;
       if (joins && (std::max(to, end) - first) / kWord <= RedoRecord::kMaxWords) {
         end = std::max(to, end);

@@ -8,6 +8,7 @@
 
 #include "holdfast/base/bytes.h"
 #include "holdfast/base/prefetch.h"
+#include "holdfast/base/round.h"
 #include "holdfast/engines/parts/basics/line_filter.h"
 #include "holdfast/engines/parts/durability/lag/lag_window.h"
 #include "holdfast/engines/parts/frame/commit_position.h"
@@ -240,7 +241,7 @@ class Writer {
     if (end > StateWord::kMaxUsed) {
       throw Error(Status(Code::out_of_space, "this engine's heaps hold at most 1 TiB of data"));
     }
-    used_ = (end + kLineBytes - 1) / kLineBytes * kLineBytes;
+    used_ = round_up(end, kLineBytes);
     if (end > uint64_t{1} << limit_log2_) {
       M::reach(Probe{"romulus.raises_limit"});
       publish(limit_log2(used_), [] {});

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "holdfast/base/round.h"
+
 namespace holdfast {
 namespace {
 
@@ -30,13 +32,13 @@ void WordLog::attach(DesignContext& context, uint64_t bytes, size_t entry_words)
   entry_words_ = entry_words;
   const size_t line = context.line_bytes();
   const size_t slice = kHeaderBytes + kEntries * entry_words * sizeof(uint64_t);
-  log_.attach(context, 0, bytes, (slice + line - 1) / line * line);
+  log_.attach(context, 0, bytes, round_up(slice, line));
 }
 
 WordLog::Appended WordLog::put(const Header& header, std::span<const LoggedWord> words, Time now) {
   const size_t line = context_->line_bytes();
   const size_t used = kHeaderBytes + words.size() * sizeof(uint64_t);
-  std::vector<std::byte> bytes((used + line - 1) / line * line);
+  std::vector<std::byte> bytes(round_up(used, line));
   std::memcpy(bytes.data(), &header, sizeof(header));
   for (size_t i = 0; i < words.size(); ++i) {
     std::memcpy(&bytes[kHeaderBytes + i * sizeof(uint64_t)], &words[i].value, sizeof(uint64_t));

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <map>
 
+#include "holdfast/base/round.h"
+
 namespace holdfast {
 
 /// A slot of the journal. Unused changes have an empty mask.
@@ -21,7 +23,7 @@ void PageJournal::attach(DesignContext& context, uint64_t bytes, uint64_t frames
   context_ = &context;
   const size_t line = context.line_bytes();
   log_.attach(context, 0, bytes, line);
-  begin_ = (bytes + line - 1) / line * line;
+  begin_ = round_up(bytes, line);
   const uint64_t lines = (frames + entries_per_line() - 1) / entries_per_line();
   table_.resize(lines * entries_per_line());
   end_ = begin_ + lines * line;

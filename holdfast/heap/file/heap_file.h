@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "holdfast/base/random.h"
+#include "holdfast/base/round.h"
 #include "holdfast/heap/file/heap_journal.h"
 #include "holdfast/heap/file/heap_options.h"
 #include "holdfast/heap/file/size_classes.h"
@@ -244,8 +245,6 @@ class HeapFile {
   static constexpr uint64_t kSmallBytes = uint64_t{1} << 30;
   static constexpr uint64_t kSmallGrowthShare = 16;
   static constexpr uint64_t kGrowthShare = 8;
-
-  static uint64_t round_up(uint64_t n, uint64_t unit) { return (n + unit - 1) / unit * unit; }
 
   static Status too_large() {
     return {Code::invalid_argument,

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "holdfast/base/round.h"
 #include "holdfast/heap/file/heap_options.h"
 #include "holdfast/heap/file/superblock.h"
 #include "holdfast/machine/native/journal/page_checksums.h"
@@ -140,7 +141,7 @@ Status verify_data(M& machine, const Superblock& superblock, const Regions& regi
     auto& medium = machine.medium();
     const auto begin = static_cast<size_t>(p - regions.data) / kPageBytes * kPageBytes;
     const auto bytes = static_cast<size_t>(p - regions.data) + n - begin;
-    const size_t whole = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+    const size_t whole = round_up(bytes, kPageBytes);
     if (medium.journaled() != nullptr) {
       Status status = medium.verify_mapped(regions.home + begin, whole);
       if (status.ok() && regions.twin != nullptr) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "holdfast/base/round.h"
 #include "holdfast/machine/machine.h"
 
 namespace holdfast {
@@ -84,7 +85,7 @@ constexpr size_t class_of(const ClassTable& table, size_t bytes) {
 /// Returns the bytes of a shared chunk before its first block, with the map.
 constexpr size_t shared_header_bytes(size_t chunk_bytes) {
   const size_t bytes = kMapOffset + (chunk_bytes / kBlockUnit + 63) / 64 * 8;
-  return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+  return round_up(bytes, kLineBytes);
 }
 
 /// Returns whether blocks of this size share chunks: at least three fit into a chunk.

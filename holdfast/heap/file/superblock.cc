@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "holdfast/base/checksum.h"
+#include "holdfast/base/round.h"
 #include "holdfast/heap/file/superblock_text.h"
 #include "holdfast/heap/file/superblock_v1.h"
 
@@ -210,8 +211,7 @@ void Superblock::append_page_checksums() {
   const uint64_t has = bytes_of(ExtentKind::page_checksums);
   if (has_page_checksums() && has < needed) {
     // Twice what is needed now, so that the pieces are few.
-    append(ExtentKind::page_checksums,
-           (2 * needed - has + kPageBytes - 1) / kPageBytes * kPageBytes);
+    append(ExtentKind::page_checksums, round_up(2 * needed - has, kPageBytes));
   }
 }
 

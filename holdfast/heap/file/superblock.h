@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/base/round.h"
 #include "holdfast/base/status.h"
 #include "holdfast/engines/engine.h"
 
@@ -70,7 +71,7 @@ inline constexpr uint64_t kMostJournalBytes = uint64_t{1} << 34;
 inline constexpr uint64_t kDefaultJournalBytes = uint64_t{64} << 20;
 /// Returns the size of the extent for a journal of `bytes`.
 constexpr uint64_t journal_extent_bytes(uint64_t bytes) {
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  return round_up(bytes, kPageBytes);
 }
 
 /// The description of a heap in its file. The file begins with two copies. They are written one

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "holdfast/base/checksum.h"
+#include "holdfast/base/round.h"
 #include "holdfast/base/seconds_since.h"
 #include "holdfast/machine/machine.h"
 #include "holdfast/machine/native/medium/file.h"
@@ -120,7 +121,7 @@ void seal(const std::string& path, const std::string& key, const std::string& so
     throw Error(Status(Code::invalid_argument, path + ": the image's description is too long"));
   }
   std::memcpy(trailer.data(), text.data(), text.size());
-  const auto end = (static_cast<size_t>(status.st_size) + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const auto end = round_up(static_cast<size_t>(status.st_size), kPageBytes);
   if (pwrite(file.fd(), trailer.data(), trailer.size(), static_cast<off_t>(end)) !=
       static_cast<ssize_t>(trailer.size())) {
     fail(path, "the image cannot be written", errno);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "holdfast/base/round.h"
 #include "holdfast/engines/undo/undo.h"
 #include "holdfast/heap/file/inspect.h"
 #include "holdfast/heap/layout.h"
@@ -34,7 +35,7 @@ using Header = DataHeader<Undo<NativeMachine>>;
 size_t used_bytes(const std::byte* data) {
   const auto* header = reinterpret_cast<const Header*>(data);
   const size_t used = header->top.load() * header->chunk_bytes.load();
-  return (used + kPageBytes - 1) / kPageBytes * kPageBytes;
+  return round_up(used, kPageBytes);
 }
 
 /// Returns reserved blocks to the disk: the room for growth, and the log, of which only the first

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "holdfast/base/round.h"
 #include "holdfast/machine/machine.h"
 
 namespace holdfast {
@@ -27,7 +28,7 @@ class ElementArray {
     uint64_t words = 0;  ///< of each element
     Field<uint64_t>* word = nullptr;
 
-    uint64_t stride() const { return (words + kLineWords - 1) / kLineWords * kLineWords; }
+    uint64_t stride() const { return round_up(words, kLineWords); }
     /// The first word of an element.
     Field<uint64_t>* element(uint64_t i) const { return word + i * stride(); }
   };

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "holdfast/base/round.h"
 #include "holdfast/engines/engine.h"
 
 namespace holdfast {
@@ -108,7 +109,7 @@ class EngineFixture {
   }
 
  private:
-  static size_t pages(size_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
+  static size_t pages(size_t bytes) { return round_up(bytes, kPageBytes); }
   std::byte* map(size_t offset, size_t bytes, MapMode mode) {
     return machine_.medium().map(offset, bytes, nullptr, mode).value();
   }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "holdfast/base/round.h"
 #include "holdfast/engines/parts/any/any_engine.h"
 
 namespace holdfast::engine_rows_test {
@@ -22,8 +23,7 @@ class EngineRowHeap {
                 int max_threads = kThreads)
       : machine_(machine) {
     const Description& about = *row.description;
-    const size_t area =
-        (about.area_bytes(options, max_threads).value() + kPageBytes - 1) / kPageBytes * kPageBytes;
+    const size_t area = round_up(about.area_bytes(options, max_threads).value(), kPageBytes);
     if (machine.medium().bytes() < area + 3 * kBytes) {
       machine.medium().grow(area + 3 * kBytes).check();
     }

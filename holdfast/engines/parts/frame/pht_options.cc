@@ -2,18 +2,12 @@
 #include "holdfast/engines/parts/frame/pht_options.h"
 
 #include "holdfast/base/random.h"
+#include "holdfast/base/round.h"
 #include "holdfast/engines/parts/basics/log_replay.h"
 #include "holdfast/engines/parts/durability/linked/replay_table.h"
 
 namespace holdfast {
 namespace {
-
-/// A log's size is a multiple of the longest machine line.
-constexpr uint64_t kLogGrain = kMaxLineBytes;
-
-size_t pages(size_t bytes) {
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
 
 Result<uint64_t> choice(const Options& options, const std::string& name, const std::string& zero,
                         const std::string& one) {
@@ -44,7 +38,7 @@ Result<PhtOptions> PhtOptions::parse(const Options& options) {
     }
   }
   o.retries = retries.value();
-  o.log_bytes = log_bytes.value() / kLogGrain * kLogGrain;
+  o.log_bytes = round_down(log_bytes.value(), kMaxLineBytes);
   o.background = background.value() == 1;
   o.replayers = replayers.value();
   o.capacity_locks = capacity.value() == 1;
@@ -55,7 +49,7 @@ Result<PhtOptions> PhtOptions::parse(const Options& options) {
 PhtArea::PhtArea(const PhtOptions& options, int max_threads)
     : logs(max_threads + 2),
       log_bytes(options.log_bytes),
-      log_offset(pages(kTableOffset + 2 * replay_table_bytes(logs))),
+      log_offset(round_up(kTableOffset + 2 * replay_table_bytes(logs), kPageBytes)),
       bytes(log_offset + static_cast<size_t>(logs) * log_bytes) {}
 
 void PhtArea::header(uint64_t magic, uint64_t (&words)[kHeaderWords]) const {

@@ -9,6 +9,7 @@
 
 #include "holdfast/base/checksum.h"
 #include "holdfast/base/random.h"
+#include "holdfast/base/round.h"
 
 namespace holdfast::native {
 namespace {
@@ -19,7 +20,7 @@ constexpr uint64_t kFirstBytes = 16 * kJournalBlock;
 constexpr uint64_t kChecksummedFrom = offsetof(GroupHead, number);
 
 uint64_t round_to_blocks(uint64_t n) {
-  return (n + kJournalBlock - 1) / kJournalBlock * kJournalBlock;
+  return round_up(n, kJournalBlock);
 }
 
 GroupHead head_of(std::span<const std::byte> group) {

@@ -15,14 +15,11 @@
 #include <fstream>
 #include <random>
 
+#include "holdfast/base/round.h"
 #include "holdfast/machine/native/medium/journaled_memory.h"
 
 namespace holdfast {
 namespace {
-
-size_t round_up(size_t n) {
-  return (n + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
 
 std::string hex(const void* p) {
   char text[32];
@@ -187,7 +184,7 @@ Result<std::byte*> NativeMedium::reserve(size_t n, std::byte* address) {
   if (n == 0 || reinterpret_cast<uintptr_t>(address) % kPageBytes != 0) {
     return Status(Code::invalid_argument, name() + ": a reservation needs a page-aligned address");
   }
-  n = round_up(n);
+  n = round_up(n, kPageBytes);
   const std::lock_guard lock(mutex_);
   reserved_.reserve(reserved_.size() + 1);
   void* p = map_at(address, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -207,7 +204,7 @@ Status NativeMedium::check_map(size_t offset, size_t n, const std::byte* address
       reinterpret_cast<uintptr_t>(address) % kPageBytes != 0) {
     return {Code::invalid_argument, name() + ": a mapping needs whole pages"};
   }
-  const size_t end = round_up(bytes());
+  const size_t end = round_up(bytes(), kPageBytes);
   if (offset > end || n > end - offset) {
     return {Code::invalid_argument,
             name() + ": bytes " + std::to_string(offset) + " to " + std::to_string(offset + n) +
@@ -247,7 +244,7 @@ Result<std::byte*> NativeMedium::map(size_t offset, size_t n, std::byte* address
                            : native::file_error(name(), "cannot be mapped", errno);
   }
   if (journaled) {
-    journaled_->add(static_cast<std::byte*>(p), round_up(n), offset);
+    journaled_->add(static_cast<std::byte*>(p), round_up(n, kPageBytes), offset);
   }
   show_journal(static_cast<std::byte*>(p), offset, n);
   return static_cast<std::byte*>(p);
@@ -268,7 +265,7 @@ uint64_t NativeMedium::allocated_bytes() const {
 }
 
 void NativeMedium::unmap(std::byte* p, size_t n) {
-  n = round_up(n);
+  n = round_up(n, kPageBytes);
   const bool home = journaled_ != nullptr && journaled_->remove(p, n);
   const std::lock_guard lock(mutex_);
   if (home) {

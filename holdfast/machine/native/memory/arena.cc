@@ -9,6 +9,7 @@
 #include <cstring>
 #include <new>
 
+#include "holdfast/base/round.h"
 #include "holdfast/machine/machine.h"
 
 namespace holdfast::native {
@@ -17,10 +18,6 @@ namespace {
 // Blocks of at least this size are mapped by the system. They are zero, and take memory only when
 // they are touched.
 constexpr size_t kMapped = size_t{64} << 10;
-
-size_t round_up(size_t n, size_t unit) {
-  return (n + unit - 1) / unit * unit;
-}
 
 void* map_pages(size_t bytes) {
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

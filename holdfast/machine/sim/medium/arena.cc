@@ -8,14 +8,11 @@
 #include <string>
 #include <system_error>
 
+#include "holdfast/base/round.h"
 #include "holdfast/machine/machine.h"
 
 namespace holdfast::sim {
 namespace {
-
-constexpr size_t round_up(size_t n, size_t to) {
-  return (n + to - 1) / to * to;
-}
 
 size_t volatile_share(size_t arena_bytes) {
   return round_up(arena_bytes / 8, kPageBytes);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "holdfast/base/round.h"
 #include "holdfast/machine/machine.h"
 #include "holdfast/machine/sim/support/zeroed_array.h"
 
@@ -72,7 +73,7 @@ void clear_pages(void* begin, size_t n) noexcept {
   }
   // Only whole pages are given up, because other data may share the pages at both ends.
   const auto from = reinterpret_cast<uintptr_t>(begin);
-  const uintptr_t first = (from + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const uintptr_t first = round_up(from, kPageBytes);
   const uintptr_t last = (from + n) / kPageBytes * kPageBytes;
   std::memset(begin, 0, first - from);
   madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);

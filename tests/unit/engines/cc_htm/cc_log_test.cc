@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/base/round.h"
 #include "holdfast/machine/sim/sim_machine.h"
 
 namespace holdfast::cc_log_test {
@@ -70,7 +71,7 @@ struct World {
   const CcArea area{CcOptions::parse({{"log_bytes", std::to_string(kLogBytes)}}).value(), 2};
   Regions regions = [this] {
     Regions r;
-    r.area_bytes = (area.bytes() + kPageBytes - 1) / kPageBytes * kPageBytes;
+    r.area_bytes = round_up(area.bytes(), kPageBytes);
     r.bytes = r.capacity = kHeapBytes;
     return r;
   }();

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/base/round.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/engine_fixture.h"
 
@@ -329,7 +330,7 @@ TEST(OneFileRecovery, DamageIsRefusedAndChangesNothing) {
     good = world.machine.earliest_image();
   }
   const onefile::Area area = onefile::area(shape().options, 3).value();
-  const size_t page = (area.bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const size_t page = round_up(area.bytes, kPageBytes);
   const size_t cell = page + shape().bytes;
   const size_t newest = onefile::Area::kNewestOffset;
   for (const size_t at : {size_t{0}, size_t{9}, onefile::Area::kBaseOffset, newest + 1, newest + 7,

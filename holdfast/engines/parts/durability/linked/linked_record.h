@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "holdfast/base/random.h"
+#include "holdfast/base/round.h"
 
 namespace holdfast {
 
@@ -33,7 +34,7 @@ struct LinkedRecord {
   }
 
   static uint64_t extent_of(uint64_t payload, uint64_t line) {
-    return (kHeaderBytes + payload + kLinkBytes + line - 1) / line * line;
+    return round_up(kHeaderBytes + payload + kLinkBytes, line);
   }
   uint64_t seed(uint64_t epoch) const {
     return mix64(epoch) ^ mix64(start + static_cast<uint64_t>(thread));

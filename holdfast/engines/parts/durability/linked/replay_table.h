@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "holdfast/base/checksum.h"
+#include "holdfast/base/round.h"
 #include "holdfast/machine/machine.h"
 
 namespace holdfast {
@@ -31,7 +32,7 @@ struct ReplayProgress {
 constexpr size_t replay_table_bytes(int threads) {
   constexpr size_t kFixedWords = 4;
   const size_t words = kFixedWords + static_cast<size_t>(threads);
-  return (words * 8 + kMaxLineBytes - 1) / kMaxLineBytes * kMaxLineBytes;
+  return round_up(words * 8, kMaxLineBytes);
 }
 
 template <class M>

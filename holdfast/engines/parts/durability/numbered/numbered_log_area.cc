@@ -2,20 +2,15 @@
 #include "holdfast/engines/parts/durability/numbered/numbered_log_area.h"
 
 #include "holdfast/base/random.h"
+#include "holdfast/base/round.h"
 
 namespace holdfast {
 namespace {
 
 constexpr uint64_t kMagic = 0x31676f6c72754668;  // "hFurlog1"
-/// A log's size is a multiple of the longest machine line.
-constexpr uint64_t kLogGrain = kMaxLineBytes;
 
 int log_count(int max_threads) {
   return max_threads + 2;
-}
-
-size_t pages(size_t bytes) {
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
 }  // namespace
@@ -34,7 +29,7 @@ Result<NumberedLogOptions> NumberedLogOptions::parse(const Options& options, int
       return result->status();
     }
   }
-  o.log_bytes = log_bytes.value() / kLogGrain * kLogGrain;
+  o.log_bytes = round_down(log_bytes.value(), kMaxLineBytes);
   o.markers = markers.value();
   o.background = background.value() == 1;
   o.replayers = replayers.value();
@@ -46,7 +41,7 @@ NumberedLogArea::NumberedLogArea(const NumberedLogOptions& options, int max_thre
       log_bytes(options.log_bytes),
       markers(options.markers),
       marker_offset(kPageBytes),
-      log_offset(marker_offset + pages(markers * kLineBytes)),
+      log_offset(marker_offset + round_up(markers * kLineBytes, kPageBytes)),
       bytes(log_offset + static_cast<size_t>(logs) * log_bytes) {}
 
 void NumberedLogArea::header(uint64_t (&words)[kHeaderWords]) const {

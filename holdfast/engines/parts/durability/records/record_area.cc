@@ -3,16 +3,11 @@
 
 #include <string>
 
+#include "holdfast/base/round.h"
 #include "holdfast/engines/parts/durability/records/record_words.h"
 
 namespace holdfast {
-namespace {
-
-size_t pages(size_t bytes) {
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Result<uint64_t> parse_records(const Options& options) {
   const auto records = option_number(options, "records", 131072, 16, kMostRecords);
@@ -30,7 +25,7 @@ RecordArea::RecordArea(uint64_t record_count, int mark_count)
     : records(record_count),
       marks(mark_count),
       mark_offset(kPageBytes),
-      record_offset(mark_offset + pages(static_cast<size_t>(marks) * kMarkBytes)),
+      record_offset(mark_offset + round_up(static_cast<size_t>(marks) * kMarkBytes, kPageBytes)),
       bytes(record_offset + records * RecordWords::kBytes) {}
 
 AreaHeader RecordArea::header(uint64_t magic) const {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "holdfast/base/round.h"
 #include "holdfast/engines/parts/durability/replay/redo_record.h"
 #include "holdfast/machine/machine.h"
 
@@ -53,7 +54,7 @@ class RedoLog {
   /// Space that n bytes of records take in a log: whole lines.
   static uint64_t taken(const M& machine, uint64_t n) {
     const uint64_t line = machine.line_bytes();
-    return (n + line - 1) / line * line;
+    return round_up(n, line);
   }
 
  private:

@@ -2,18 +2,10 @@
 #include "holdfast/engines/parts/durability/stamped/stamped_logs_area.h"
 
 #include "holdfast/base/random.h"
+#include "holdfast/base/round.h"
 
 namespace holdfast {
-namespace {
-
-/// A log's size is a multiple of the longest machine line.
-constexpr uint64_t kLogGrain = kMaxLineBytes;
-
-size_t pages(size_t bytes) {
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Result<StampedLogOptions> StampedLogOptions::parse(const Options& options) {
   StampedLogOptions o;
@@ -24,7 +16,7 @@ Result<StampedLogOptions> StampedLogOptions::parse(const Options& options) {
       return result->status();
     }
   }
-  o.log_bytes = log_bytes.value() / kLogGrain * kLogGrain;
+  o.log_bytes = round_down(log_bytes.value(), kMaxLineBytes);
   o.background = background.value() == 1;
   return o;
 }
@@ -33,7 +25,7 @@ StampedLogsArea::StampedLogsArea(const StampedLogOptions& options, int max_threa
     : logs(max_threads + 2),
       log_bytes(options.log_bytes),
       tail_offset(kPageBytes),
-      log_offset(tail_offset + pages(static_cast<size_t>(logs) * kLineBytes)),
+      log_offset(tail_offset + round_up(static_cast<size_t>(logs) * kLineBytes, kPageBytes)),
       bytes(log_offset + static_cast<size_t>(logs) * log_bytes) {}
 
 void StampedLogsArea::header(uint64_t magic, uint64_t (&words)[kHeaderWords]) const {

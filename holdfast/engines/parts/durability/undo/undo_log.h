@@ -10,6 +10,7 @@
 
 #include "holdfast/base/checksum.h"
 #include "holdfast/base/random.h"
+#include "holdfast/base/round.h"
 #include "holdfast/engines/engine.h"
 #include "holdfast/engines/parts/durability/undo/sealed_word.h"
 
@@ -44,7 +45,6 @@ class UndoLog {
     epoch_ = 1;
     write_state(Site{"undo.format"});
   }
-
 
   /// Throws Error(out_of_space) unless `count` more records of n bytes fit.
   void need_room(size_t count, size_t n) const {
@@ -167,7 +167,7 @@ class UndoLog {
   static constexpr size_t kLookAhead = 4 << 10;
   static constexpr size_t kUnit = Records::kUnit;
   static_assert(kUnit % sizeof(uint64_t) == 0 && kLineBytes % kUnit == 0);
-  static size_t taken(size_t n) { return (sizeof(Record) + n + kUnit - 1) / kUnit * kUnit; }
+  static size_t taken(size_t n) { return round_up(sizeof(Record) + n, kUnit); }
   /// The value of the state word, a SealedWord: the epoch, or epoch and number of records. If
   /// records are counted, epochs may repeat.
   uint64_t state() const {

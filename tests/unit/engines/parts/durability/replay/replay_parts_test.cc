@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "holdfast/base/random.h"
+#include "holdfast/base/round.h"
 #include "holdfast/engines/parts/durability/replay/durability_markers.h"
 #include "holdfast/engines/parts/durability/replay/log_replayer.h"
 #include "holdfast/engines/parts/durability/replay/redo_log.h"
@@ -98,7 +99,7 @@ TEST(DurabilityMarkers, AreAllSeenAndAllErased) {
   SimMachine machine;
   constexpr uint64_t kSlots = 130;  // more than two of the pieces that are read at once
   const size_t bytes = kSlots * kLineBytes;
-  machine.medium().grow((bytes + kPageBytes - 1) / kPageBytes * kPageBytes).check();
+  machine.medium().grow(round_up(bytes, kPageBytes)).check();
   std::byte* const base = machine.medium().map(0, bytes, nullptr, MapMode::shared).value();
   DurabilityMarkers<SimMachine> markers(machine, base, kSlots);
   const std::vector<uint64_t> numbers = {0, 1, 63, 64, 127, 128, 129};
