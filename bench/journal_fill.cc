@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "holdfast/base/random.h"
+#include "holdfast/base/seconds_since.h"
 #include "holdfast/db/db.h"
 #include "holdfast/machine/types.h"
 #include "holdfast/runner/db/peers.h"
@@ -110,7 +111,7 @@ Turn fill(const Plan& plan, uint64_t seed, const Put& put, const std::function<v
   }
   const auto n = static_cast<double>(plan.puts);
   Turn turn;
-  turn.us = 1e6 * std::chrono::duration<double>(Clock::now() - begin).count() / n;
+  turn.us = 1e6 * seconds_since(begin) / n;
   end();
   turn.processor_us = 1e6 * (processor_seconds() - processor) / n;
   turn.all = static_cast<double>(bytes_given() - before) / n;

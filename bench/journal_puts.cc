@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "bench/durable_store.h"
+#include "holdfast/base/seconds_since.h"
 #include "holdfast/machine/types.h"
 
 namespace holdfast {

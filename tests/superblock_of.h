@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <vector>
@@ -20,7 +21,7 @@ inline Superblock superblock_of(std::span<const std::byte> image) {
 /// The first bytes of the data of a heap's image, where headers are aligned as in a mapped file.
 class DataOf {
  public:
-  explicit DataOf(std::span<const std::byte> image, size_t bytes = 64 << 10) {
+  explicit DataOf(std::span<const std::byte> image, size_t bytes = SIZE_MAX) {
     const Superblock superblock = superblock_of(image);
     const std::span<const std::byte> data = image.subspan(superblock.file_offset(ExtentKind::data),
                                                           std::min(bytes, superblock.data_bytes()));

@@ -45,6 +45,12 @@ print(*sys.modules)
     assert not {f"holdfast.cli.{verb}" for verb in ("demo", "sim", "reproduce", "db")} & set(loaded)
 
 
+def test_a_verb_with_a_typing_error_is_guessed(invoke):
+    result = invoke("bnech")
+    assert result.exit_code == 2
+    assert "Did you mean 'bench'?" in " ".join(result.stderr.replace("│", " ").split())
+
+
 @pytest.mark.parametrize("verb", ["engines", "workloads", "machines", "designs"])
 def test_listings_are_lists_of_objects_with_name_and_supported(fake, invoke, verb):
     result = invoke(verb, "--json", "-")

@@ -5,6 +5,7 @@ Exit status: 0 success, 1 a check failed, 2 bad usage, 3 internal error, 130 int
 """
 
 import importlib
+from difflib import get_close_matches
 from typing import Any
 
 import typer
@@ -40,10 +41,10 @@ class Verbs(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in _VERBS:
-            ctx.fail(f"no verb '{cmd_name}'; there are {', '.join(_VERBS)}")
-        if cmd_name not in self.commands:
-            self.commands[cmd_name] = _load(cmd_name)
-        return self.commands[cmd_name]
+            close = get_close_matches(cmd_name, _VERBS)
+            hint = f" Did you mean {', '.join(map(repr, close))}?" if close else ""
+            ctx.fail(f"no verb '{cmd_name}'; there are {', '.join(_VERBS)}.{hint}")
+        return _load(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Finds verbs of two words, the first of which is a verb as well."""

@@ -49,7 +49,6 @@ class CombinedEngine {
   CombinedEngine(const CombinedEngine&) = delete;
   CombinedEngine& operator=(const CombinedEngine&) = delete;
 
-
   void update(FunctionRef<void()> body, Commit commit = Commit::unsaid) {
     const TransactionScope<M> scope(TransactionKind::update);
     submit(own_slot(), {.body = body, .mode = Mode::update, .commit = commit, .error = nullptr});
@@ -243,7 +242,7 @@ class CombinedEngine {
   [[noreturn]] void throw_no_slot() const {
     throw Error(
         Status(Code::too_many_threads,
-               "all " + std::to_string(machine_.slots()) +
+               "all " + std::to_string(machine_.slots() - 1) +
                    " thread slots of the heap are taken; open it with a larger max_threads"));
   }
 

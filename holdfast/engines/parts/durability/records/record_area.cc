@@ -7,11 +7,10 @@
 #include "holdfast/engines/parts/durability/records/record_words.h"
 
 namespace holdfast {
-namespace {}  // namespace
 
 Result<uint64_t> parse_records(const Options& options) {
   const auto records = option_number(options, "records", 131072, 16, kMostRecords);
-  return records.ok() ? Result<uint64_t>((records.value() + 3) / 4 * 4) : records;
+  return records.ok() ? Result<uint64_t>(round_up(records.value(), 4)) : records;
 }
 
 Error too_few_records(uint64_t words, uint64_t records) {

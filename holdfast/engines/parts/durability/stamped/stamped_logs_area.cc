@@ -5,7 +5,6 @@
 #include "holdfast/base/round.h"
 
 namespace holdfast {
-namespace {}  // namespace
 
 Result<StampedLogOptions> StampedLogOptions::parse(const Options& options) {
   StampedLogOptions o;
