@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/engines/cc_htm/cc_htm_options.h"
 
+#include "holdfast/base/round.h"
+
 namespace holdfast::cc_htm {
 namespace {
 
@@ -32,7 +34,7 @@ Result<CcOptions> CcOptions::parse(const Options& options) {
     return printed.status();
   }
   return CcOptions{.retries = retries.value(),
-                   .log_bytes = log.value() / kLineBytes * kLineBytes,
+                   .log_bytes = round_down(log.value(), kLineBytes),
                    .alias_bytes = alias.value(),
                    .ways = ways.value(),
                    .ring = ring.value(),

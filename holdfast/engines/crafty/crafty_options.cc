@@ -22,7 +22,7 @@ Result<CraftyOptions> CraftyOptions::parse(const Options& options) {
     }
   }
   o.retries = retries.value();
-  o.log_bytes = log_bytes.value() / CraftyArea::kEntryBytes * CraftyArea::kEntryBytes;
+  o.log_bytes = round_down(log_bytes.value(), CraftyArea::kEntryBytes);
   o.chunk = chunk.value();
   return o;
 }

@@ -74,7 +74,7 @@ void clear_pages(void* begin, size_t n) noexcept {
   // Only whole pages are given up, because other data may share the pages at both ends.
   const auto from = reinterpret_cast<uintptr_t>(begin);
   const uintptr_t first = round_up(from, kPageBytes);
-  const uintptr_t last = (from + n) / kPageBytes * kPageBytes;
+  const uintptr_t last = round_down(from + n, kPageBytes);
   std::memset(begin, 0, first - from);
   madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
   std::memset(reinterpret_cast<void*>(last), 0, from + n - last);
