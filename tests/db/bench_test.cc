@@ -4,12 +4,14 @@
 // peer that was built?
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <map>
 
 #include "holdfast/runner/db/db_bench.h"
 #include "holdfast/runner/db/peers.h"
 #include "holdfast/runner/db/workload.h"
+#include "holdfast/runner/db/ycsb.h"
 #include "holdfast/runner/db/zipfian.h"
 #include "tests/db/durable_engines.h"
 #include "tests/native/test_file.h"
@@ -80,6 +82,18 @@ TEST(DbBenchValues, are_new_bytes_each_time_and_half_of_them_repeat) {
     EXPECT_EQ(values.next(100'000).size(), 100'000U);
   }
   EXPECT_THROW(values.next(2 << 20), Error);
+}
+
+TEST(DbBenchYcsb, proportions_are_relative) {
+  const auto parsed = [](double unit) {
+    return store_bench::Ycsb::parse(
+               {{"readproportion", 3 * unit}, {"updateproportion", 0}, {"insertproportion", unit}})
+        .proportions;
+  };
+  const std::array<double, 5> expected{0.75, 0, 0.25, 0, 0};
+  for (const double unit : {0.25, 1.0, 1024.0}) {
+    EXPECT_EQ(parsed(unit), expected) << unit;
+  }
 }
 
 TEST(DbBenchKeys, are_sixteen_digits) {

@@ -111,6 +111,7 @@ TEST(DbInCOptions, EachFunctionSetsItsMember) {
          o.initial_bytes = 17;
          o.max_bytes = 18;
        }},
+      {[](auto* o) { holdfast_options_set_sizes(o, 0, 19); }, [](Options& o) { o.max_bytes = 19; }},
       {[](auto* o) { holdfast_options_set_journal_bytes(o, 19); },
        [](Options& o) { o.journal_bytes = 19; }},
       {[](auto* o) { holdfast_options_set_max_threads(o, 20); },

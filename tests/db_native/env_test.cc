@@ -104,6 +104,10 @@ TEST_F(EnvTest, AFailureIsAnErrorOfItsCall) {
   const std::unique_ptr<leveldb::WritableFile> closed(made);
   ASSERT_TRUE(closed->Append("kept in memory").ok());
   EXPECT_TRUE(closed->Close().IsIOError());
+  EXPECT_TRUE(closed->Close().IsIOError()) << "it is closed";
+  EXPECT_TRUE(closed->Append("more").IsIOError());
+  EXPECT_TRUE(closed->Flush().IsIOError());
+  EXPECT_TRUE(closed->Sync().IsIOError());
   ASSERT_TRUE(env_->NewWritableFile("/dev/null", &made).ok());
   const std::unique_ptr<leveldb::WritableFile> null(made);
   EXPECT_TRUE(null->Flush().ok());

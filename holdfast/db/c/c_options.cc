@@ -165,7 +165,9 @@ void holdfast_options_set_engine_option(leveldb_options_t* options, const char* 
 }
 void holdfast_options_set_sizes(leveldb_options_t* options, size_t initial_bytes,
                                 size_t max_bytes) {
-  options->rep.initial_bytes = initial_bytes;
+  if (initial_bytes != 0) {
+    options->rep.initial_bytes = initial_bytes;
+  }
   options->rep.max_bytes = max_bytes;
 }
 void holdfast_options_set_journal_bytes(leveldb_options_t* options, size_t n) {

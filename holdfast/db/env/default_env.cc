@@ -98,16 +98,28 @@ class StdioWriter final : public WritableFile {
   StdioWriter(std::string name, File file) : name_(std::move(name)), file_(std::move(file)) {}
 
   Status Append(const Slice& data) override {
-    return done(std::fwrite(data.data(), 1, data.size(), file_.get()) == data.size());
+    return done(
+        [&] { return std::fwrite(data.data(), 1, data.size(), file_.get()) == data.size(); });
   }
-  Status Close() override { return done(std::fclose(file_.release()) == 0); }
-  Status Flush() override { return done(std::fflush(file_.get()) == 0); }
+  Status Close() override {
+    return done([&] { return std::fclose(file_.release()) == 0; });
+  }
+  Status Flush() override {
+    return done([&] { return std::fflush(file_.get()) == 0; });
+  }
   Status Sync() override {
-    return done(std::fflush(file_.get()) == 0 && ::fdatasync(::fileno(file_.get())) == 0);
+    return done(
+        [&] { return std::fflush(file_.get()) == 0 && ::fdatasync(::fileno(file_.get())) == 0; });
   }
 
  private:
-  Status done(bool well) const { return well ? Status::OK() : last_error(name_); }
+  template <class Step>
+  Status done(const Step& step) {
+    if (file_ == nullptr) {
+      return Status::IOError(name_, "the file is closed");
+    }
+    return step() ? Status::OK() : last_error(name_);
+  }
 
   const std::string name_;
   File file_;

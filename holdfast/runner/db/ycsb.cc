@@ -2,7 +2,6 @@
 #include "holdfast/runner/db/ycsb.h"
 
 #include <memory>
-#include <numeric>
 #include <optional>
 
 #include "holdfast/runner/db/zipfian.h"
@@ -107,8 +106,7 @@ class Runner {
  private:
   YcsbKind draw() {
     const auto& shares = plan_.ycsb.proportions;
-    double at = static_cast<double>(task_.random.next() >> 11) * 0x1.0p-53 *
-                std::accumulate(shares.begin(), shares.end(), 0.0);
+    double at = static_cast<double>(task_.random.next() >> 11) * 0x1.0p-53;
     size_t kind = 0;
     while (kind + 1 < shares.size() && at >= shares[kind]) {
       at -= shares[kind++];
@@ -198,6 +196,9 @@ Ycsb Ycsb::parse(const Json& properties) {
   }
   if (sum <= 0) {
     refuse("ycsb: all proportions are zero");
+  }
+  for (double& proportion : y.proportions) {
+    proportion /= sum;
   }
   const std::string request = fields.text("requestdistribution", "uniform");
   if (request != "uniform" && request != "zipfian" && request != "latest") {

@@ -23,8 +23,8 @@ struct Ycsb {
 
   std::string name;
   uint64_t records = 1000;
-  uint64_t operations = 1000;  ///< of all threads together
-  std::array<double, kKinds.size()> proportions{0.95, 0.05, 0, 0, 0};
+  uint64_t operations = 1000;                                          ///< of all threads together
+  std::array<double, kKinds.size()> proportions{0.95, 0.05, 0, 0, 0};  ///< their sum is 1
   Request request = Request::uniform;
   size_t value_size = 1000;  ///< all fields of a record
   uint64_t longest_scan = 1000;
