@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -337,10 +338,47 @@ TEST_F(GrowingHeap, GrowsToItsLimitExactly) {
   EXPECT_TRUE(heap().check().value().errors.empty());
 }
 
-TEST_F(GrowingHeap, TakesASmallStepIfTheDiskIsAlmostFull) {
+TEST_F(GrowingHeap, TakesWhatFitsIfTheDiskIsAlmostFull) {
   data_bytes();  // makes the heap
-  const FullDisk disk(std::filesystem::file_size(path_) + (32 << 10));
-  EXPECT_EQ(grown(), (1 << 20) + kChunk);
+  {
+    const FullDisk disk(std::filesystem::file_size(path_) + (32 << 10));
+    EXPECT_EQ(grown(), (1 << 20) + (32 << 10));
+  }
+  const FullDisk disk(std::filesystem::file_size(path_) + kChunk);
+  EXPECT_EQ(grown(), (1 << 20) + (32 << 10) + kChunk);
+}
+
+TEST_F(GrowingHeap, SaysThatItsListOfExtentsIsFull) {
+  // Each step of two copies takes two extents, however small it is.
+  create_.engine = names_of(engine_rows<NativeMachine>(), [](const auto& row) {
+                     return row.description->layout == Layout::twin;
+                   }).at(0);
+  create_.options = {};
+  create_.max_bytes = 16 << 20;
+  int runs = 0;
+  Status status;
+  const auto allocate_once = [&] {
+    runs = 0;
+    const FullDisk disk(std::filesystem::file_size(path_) + 2 * kChunk);
+    status = heap().update([&] {
+      if (++runs > 100) {
+        throw Error(Status(Code::misuse, "the body runs again and again"));
+      }
+      static_cast<void>(H::allocate(kChunk - kChunkHeaderBytes));
+    });
+    return status.ok();
+  };
+  data_bytes();  // makes the heap
+  while (allocate_once()) {
+    ASSERT_LE(heap().superblock().extents.size(), kMostExtents);
+  }
+  const size_t full = data_bytes();
+  EXPECT_EQ(status.code(), Code::out_of_space) << status.to_string();
+  EXPECT_NE(status.message().find("convert"), std::string::npos) << status.to_string();
+  EXPECT_FALSE(allocate_once());
+  EXPECT_EQ(status.code(), Code::out_of_space) << status.to_string();
+  EXPECT_EQ(data_bytes(), full);
+  EXPECT_TRUE(heap().check().value().errors.empty());
 }
 
 TEST_F(HeapFile, AFullDiskIsReportedWithTheFilesNameOnce) {
@@ -410,6 +448,40 @@ TEST_F(HeapFile, ReadOnlyOpenLeavesTheFileAlone) {
   EXPECT_FALSE((*heap)->update([] {}).ok());
   heap.value().reset();
   EXPECT_EQ(bytes(), before);
+}
+
+/// Returns whether the kernel charges the private pages around p only when they are written.
+bool is_charged_late(const void* p) {
+  std::ifstream smaps("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(smaps, line);) {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) {
+      inside = begin <= reinterpret_cast<uint64_t>(p) && reinterpret_cast<uint64_t>(p) < end;
+    } else if (inside && line.starts_with("VmFlags:")) {
+      return (line + ' ').find(" nr ") != std::string::npos;
+    }
+  }
+  return false;
+}
+
+TEST_F(HeapFile, MayBeLargerThanTheMemory) {
+  if (std::ifstream("/proc/sys/vm/overcommit_memory").get() == '2') {
+    GTEST_SKIP() << "this system charges all private pages at once";
+  }
+  create_.engine = names_of(engine_rows<NativeMachine>(), [](const auto& row) {
+                     return row.description->layout == Layout::working_copy;
+                   }).at(0);
+  create_.options = {};
+  for (const bool read_only : {false, true}) {
+    native_.read_only = read_only;
+    auto heap = read_only ? H::open(path_, {}, native_) : H::create(path_, create_, native_);
+    ASSERT_TRUE(heap.ok()) << heap.status().to_string();
+    const Number* const number =
+        read_only ? (*heap)->find_root<Number>("n").value() : (*heap)->root<Number>("n").value();
+    EXPECT_TRUE(is_charged_late(number)) << "read-only: " << read_only;
+  }
 }
 
 TEST_F(HeapFile, AForkedChildMayNotUseTheHeap) {

@@ -208,9 +208,12 @@ class HeapFile {
     const uint64_t step = std::max(superblock_.growth_bytes, before / share);
     const uint64_t wanted = std::max<uint64_t>({bytes, more, before + step});
     const uint64_t unit = std::max<uint64_t>(superblock_.chunk_bytes, kPageBytes);
-    Status status = grow_to(std::min(round_up(wanted, unit), limit_));
-    if (status.code() == Code::out_of_space && bytes < wanted) {
-      status = grow_to(round_up(bytes, kPageBytes));  // on a full disk a small step may fit
+    const uint64_t least = round_up(bytes, kPageBytes);
+    uint64_t target = std::min(round_up(wanted, unit), limit_);
+    Status status = grow_to(target);
+    while (status.code() == Code::out_of_space && target > least) {
+      target = least + round_down((target - least) / 2, unit);  // on a full disk less may fit
+      status = grow_to(target);
     }
     return status;
   }
@@ -378,7 +381,10 @@ class HeapFile {
     const uint64_t end = s.file_bytes();
     append_data(bytes - before, layout_);
     s.append_page_checksums();
-    Status status = grow_file(machine_, s, end);
+    Status status = encode(s).status();  // the list of extents may be full
+    if (status.ok()) {
+      status = grow_file(machine_, s, end);
+    }
     if (status.ok()) {
       status = map_data(before);
     }
@@ -387,6 +393,7 @@ class HeapFile {
     }
     if (!status.ok()) {
       s.extents = extents;
+      regions_.bytes = before;
     }
     return status;
   }

@@ -223,11 +223,10 @@ Result<std::byte*> NativeMedium::map(size_t offset, size_t n, std::byte* address
     return status;
   }
   const std::lock_guard lock(mutex_);
-  int flags = MAP_PRIVATE;
   const bool journaled = mode == MapMode::shared && journaled_ != nullptr;
-  if (journaled) {
-    flags |= MAP_NORESERVE;
-  } else if (mode == MapMode::shared && !read_only_) {
+  // Private pages are charged when they are written: a heap may be larger than the memory.
+  int flags = MAP_PRIVATE | MAP_NORESERVE;
+  if (mode == MapMode::shared && !journaled && !read_only_) {
     flags = persistence_.map_sync ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
   }
   if (address != nullptr && is_reserved(address, n)) {
