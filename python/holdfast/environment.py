@@ -95,7 +95,7 @@ def _has_cpu_flag(flag: str) -> bool:
 
 def _write_back_instruction() -> str:
     if platform.machine() == "aarch64":
-        return "DC CVAC"
+        return "DC CVAP" if "dcpop" in _cpu_info("Features").split() else "DC CVAC"
     for flag, name in (("clwb", "CLWB"), ("clflushopt", "CLFLUSHOPT"), ("clflush", "CLFLUSH")):
         if _has_cpu_flag(flag):
             return name

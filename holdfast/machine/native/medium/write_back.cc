@@ -3,7 +3,7 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
-#elif defined(__powerpc64__)
+#elif defined(__powerpc64__) || defined(__aarch64__)
 #include <sys/auxv.h>
 #endif
 
@@ -21,6 +21,8 @@ const char* to_string(WriteBack instruction) {
       return "clwb";
     case WriteBack::dc_cvac:
       return "dc cvac";
+    case WriteBack::dc_cvap:
+      return "dc cvap";
     case WriteBack::dcbst:
       return "dcbst";
     case WriteBack::dcbstps:
@@ -42,7 +44,8 @@ WriteBack detect_write_back() {
   }
   return WriteBack::clflush;  // all 64-bit x86 processors have it
 #elif defined(__aarch64__)
-  return WriteBack::dc_cvac;
+  constexpr unsigned long kPointOfPersistence = 1UL << 16;  // HWCAP_DCPOP
+  return (getauxval(AT_HWCAP) & kPointOfPersistence) != 0 ? WriteBack::dc_cvap : WriteBack::dc_cvac;
 #elif defined(__powerpc64__)
   constexpr unsigned long kIsa31 = 0x00040000;  // PPC_FEATURE2_ARCH_3_1
   return (getauxval(AT_HWCAP2) & kIsa31) != 0 ? WriteBack::dcbstps : WriteBack::dcbst;

@@ -16,8 +16,18 @@ inline constexpr size_t kNativeLineBytes = 64;
 #endif
 
 /// The instruction that writes a cache line back to memory. On POWER it is DCBST; from POWER10 on
-/// (ISA 3.1) it is DCBSTPS, which is meant for persistent memory.
-enum class WriteBack : uint8_t { none, clflush, clflushopt, clwb, dc_cvac, dcbst, dcbstps };
+/// (ISA 3.1) it is DCBSTPS, which is meant for persistent memory. On 64-bit ARM it is DC CVAP, which
+/// cleans to the point of persistence, from ARMv8.2 on; earlier processors have DC CVAC only.
+enum class WriteBack : uint8_t {
+  none,
+  clflush,
+  clflushopt,
+  clwb,
+  dc_cvac,
+  dc_cvap,
+  dcbst,
+  dcbstps
+};
 
 const char* to_string(WriteBack instruction);
 
@@ -50,6 +60,9 @@ inline void write_back_line(WriteBack instruction, const void* p) {
     case WriteBack::dc_cvac:
       asm volatile("dc cvac, %0" ::"r"(line) : "memory");
       return;
+    case WriteBack::dc_cvap:  // DC CVAP; assemblers for ARMv8.0 do not know the name
+      asm volatile("sys #3, c7, c12, #1, %0" ::"r"(line) : "memory");
+      return;
 #elif defined(__powerpc64__)
     case WriteBack::dcbst:
       asm volatile("dcbst 0,%0" ::"r"(line) : "memory");
@@ -65,7 +78,7 @@ inline void write_back_line(WriteBack instruction, const void* p) {
 }
 
 /// True if the processor has stores that bypass the caches and need no write-back. STNP of AArch64
-/// is only a hint: the line may stay in a cache, so it still needs DC CVAC.
+/// is only a hint: the line may stay in a cache, so it still needs a write-back.
 #if defined(__x86_64__)
 inline constexpr bool kStoresAroundCaches = true;
 #else
