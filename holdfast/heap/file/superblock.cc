@@ -44,12 +44,8 @@ static_assert(sizeof(Raw) == 152 && sizeof(Extent) == 24);
 static_assert(sizeof(Raw) + kOptionsBytes + kMostExtents * sizeof(Extent) <= kSuperblockBytes);
 static_assert(kSuperblockBytes % kPageBytes == 0);
 
-size_t padded(size_t n) {
-  return (n + 7) / 8 * 8;
-}
-
 size_t encoded_bytes(const Raw& raw) {
-  return sizeof(Raw) + padded(raw.options_bytes) + raw.extents * sizeof(Extent);
+  return sizeof(Raw) + round_up(raw.options_bytes, 8) + raw.extents * sizeof(Extent);
 }
 
 uint64_t sum_of(std::vector<std::byte> copy) {
@@ -262,7 +258,7 @@ Result<std::vector<std::byte>> encode(const Superblock& s) {
   std::memcpy(copy.data(), &raw, sizeof raw);
   std::memcpy(copy.data() + sizeof raw, options.data(), options.size());
   const auto extents = std::as_bytes(std::span(s.extents));
-  std::copy(extents.begin(), extents.end(), copy.data() + sizeof raw + padded(options.size()));
+  std::copy(extents.begin(), extents.end(), copy.data() + sizeof raw + round_up(options.size(), 8));
   const uint64_t sum = sum_of(copy);
   std::memcpy(copy.data() + offsetof(Raw, checksum), &sum, sizeof sum);
   return copy;
@@ -311,7 +307,7 @@ Result<Superblock> decode(std::span<const std::byte> bytes) {
   s.clean = raw.clean != 0;
   s.extents.resize(raw.extents);
   const auto extents = std::as_writable_bytes(std::span(s.extents));
-  std::copy_n(options + padded(raw.options_bytes), extents.size(), extents.begin());
+  std::copy_n(options + round_up(raw.options_bytes, 8), extents.size(), extents.begin());
   return s;
 }
 

@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "holdfast/base/round.h"
 #include "holdfast/machine/machine.h"
 
 namespace holdfast::tpcc {
@@ -29,7 +30,7 @@ namespace holdfast::tpcc {
 /// A string of at most N characters, padded with zero bytes to whole words.
 template <size_t N>
 struct Text {
-  alignas(8) char bytes[(N + 7) / 8 * 8];
+  alignas(8) char bytes[round_up(N, 8)];
 
   static Text of(std::string_view text) {
     Text result{};
