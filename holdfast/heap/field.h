@@ -3,6 +3,8 @@
 // Field<T>: a member of a durable object.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -16,12 +18,15 @@ namespace holdfast {
 /// converts to T, and assigning to it stores through the running transaction. T is trivially
 /// copyable, of any size.
 ///
+/// A type that is no Word, such as a struct of two ints, is stored as a range of bytes.
+///
 /// Thread safety: transactions isolate the accesses of threads from each other.
 ///
 /// Errors: assigning outside update(), or to a Field outside of the transaction's heap, throws
 /// Error(misuse).
 ///
-/// A default-constructed Field is uninitialised, like a scalar. Give members an initial value.
+/// A default-constructed Field is uninitialised, like a scalar, unless T has a default constructor
+/// that stores something, or initial values. Give members an initial value.
 template <class T, class E>
 class Field {
   static_assert(std::is_trivially_copyable_v<T>,
@@ -30,7 +35,14 @@ class Field {
  public:
   using value_type = T;
 
-  Field() = default;
+  Field()
+    requires std::is_trivially_default_constructible_v<T>
+  = default;
+  Field()
+    requires(std::is_default_constructible_v<T> && !std::is_trivially_default_constructible_v<T>)
+  {
+    store(T());
+  }
   Field(const T& value) { store(value); }  // NOLINT(google-explicit-constructor)
   Field(const Field& other) { store(other.load()); }
   ~Field() = default;
@@ -50,9 +62,9 @@ class Field {
     if constexpr (Word<T>) {
       return E::load(&value_);
     } else {
-      T copy;
-      E::load_range(&copy, &value_, sizeof(T));
-      return copy;
+      std::array<std::byte, sizeof(T)> copy;
+      E::load_range(copy.data(), &value_, sizeof(T));
+      return std::bit_cast<T>(copy);
     }
   }
 
@@ -85,7 +97,9 @@ class Field {
   void promote() const { E::promote(bytes_at(&value_), kBytesOf<T>); }
 
  private:
-  T value_;
+  union {  // T's constructor would store without the engine
+    T value_;
+  };
 };
 
 }  // namespace holdfast

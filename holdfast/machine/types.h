@@ -24,11 +24,10 @@ inline constexpr size_t kLineBytes = 64;
 inline constexpr size_t kMaxLineBytes = 2 * kLineBytes;
 inline constexpr size_t kPageBytes = 4096;
 
-/// A type that the machine accesses as one word. If T is aligned to less than its size, an access
-/// is made in several pieces.
+/// A type that the machine accesses at once. Its alignment is its size, so that it lies within one
+/// aligned word. A struct of two 4-byte members may not; it is a range of bytes.
 template <class T>
-concept Word = std::is_trivially_copyable_v<T> &&
-               (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8);
+concept Word = std::is_trivially_copyable_v<T> && alignof(T) == sizeof(T) && sizeof(T) <= 8;
 
 // ---- Persistence
 

@@ -39,6 +39,7 @@ std::vector<Question<W>> all_questions() {
       {"CommitsAndExceptionsAreCounted", &commits_and_exceptions_are_counted<W>},
       {"StrayStoresAreClearErrors", &stray_stores_are_clear_errors<W>},
       {"FieldsOfEverySize", &fields_of_every_size<W>},
+      {"FieldsAcrossWords", &fields_across_words<W>},
       {"RootsKnowTheirType", &roots_know_their_type<W>},
       {"FreedBlocksAreReusedAndNothingLeaks", &freed_blocks_are_reused_and_nothing_leaks<W>},
       {"ABlockIsFreedOnce", &a_block_is_freed_once<W>},
@@ -72,6 +73,7 @@ std::vector<Question<W>> access_questions() {
   return {
       {"StrayStoresAreClearErrors", &stray_stores_are_clear_errors<W>},
       {"FieldsOfEverySize", &fields_of_every_size<W>},
+      {"FieldsAcrossWords", &fields_across_words<W>},
       {"ReadersSeeWholeTransactions", &readers_see_whole_transactions<W>},
       {"PromotionPreventsWriteSkew", &promotion_prevents_write_skew<W>},
   };

@@ -4,6 +4,7 @@
 // two threads.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -275,21 +276,21 @@ TEST_F(SoftSingle, LoadCapacityIsCountedInLinesWhenTracked) {
 }
 
 // A structure of eight bytes may cross a line's end; the transaction then treats it as two pieces.
-TEST_F(SoftSingle, WordsWithoutAlignment) {
-  struct Pair {
-    uint16_t a[4];
-  };
-  static_assert(sizeof(Pair) == 8 && alignof(Pair) == 2);
-  auto* across = reinterpret_cast<Pair*>(reinterpret_cast<std::byte*>(&memory_[1]) - 4);
+TEST_F(SoftSingle, RangesWithoutAlignment) {
+  using Four = std::array<uint16_t, 4>;
+  void* const across = reinterpret_cast<std::byte*>(&memory_[1]) - 4;
+  const Four stored{1, 2, 3, 4};
+  Four loaded{};
   EXPECT_EQ(run(t_, Tracking::all,
                 [&] {
-                  t_.store(across, Pair{{1, 2, 3, 4}});
-                  EXPECT_EQ(t_.load(across).a[2], 3);
-                  EXPECT_EQ(t_.load(across).a[1], 2);
+                  t_.store_range(across, stored.data(), sizeof stored);
+                  t_.load_range(loaded.data(), across, sizeof loaded);
+                  EXPECT_EQ(loaded, stored);
                 }),
             AbortCause::none);
-  EXPECT_EQ(t_.outside_load(across).a[3], 4);
-  EXPECT_EQ(t_.outside_load(across).a[0], 1);
+  loaded = {};
+  t_.outside_load_range(loaded.data(), across, sizeof loaded);
+  EXPECT_EQ(loaded, stored);
 }
 
 }  // namespace

@@ -254,7 +254,7 @@ class AnyEngine {
   }
   Statistics statistics() const { return handle_->statistics(); }
 
-  template <class T>
+  template <Word T>
   static T load(const T* p) {
     Context* c = running();
     if (c == nullptr) {
@@ -265,7 +265,7 @@ class AnyEngine {
     std::memcpy(bytes_at(&value), &word, kBytesOf<T>);
     return value;
   }
-  template <class T>
+  template <Word T>
   static void store(T* p, T value) {
     uint64_t word = 0;
     std::memcpy(&word, bytes_at(&value), kBytesOf<T>);

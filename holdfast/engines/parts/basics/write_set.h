@@ -8,6 +8,8 @@
 #include <cstring>
 #include <vector>
 
+#include "holdfast/machine/types.h"
+
 namespace holdfast {
 
 /// A map from words of memory to their values after the transaction, in the order of the first
@@ -126,7 +128,7 @@ void for_each_word(const void* p, size_t n, F&& f) {
 }
 
 /// Calls f(word, bits, mask) for a value stored at p, in the form that WriteSet::put takes.
-template <class T, class F>
+template <Word T, class F>
 void as_word(T* p, T value, F&& f) {
   uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof(T));

@@ -102,15 +102,13 @@ class alignas(kMaxLineBytes) SoftThread {
 
   template <Word T>
   T load(const T* p) {
-    if constexpr (kAligned<T>) {
-      if (mode_ == Mode::stores && is_free(bytes_at(p))) [[likely]] {
-        const T value = load_word<__ATOMIC_ACQUIRE>(p);
-        if (alive()) [[likely]] {  // the acquire orders this check after the load
-          return value;
-        }
-      } else if (mode_ == Mode::all) {
-        return load_tracked_word(p);
+    if (mode_ == Mode::stores && is_free(bytes_at(p))) [[likely]] {
+      const T value = load_word<__ATOMIC_ACQUIRE>(p);
+      if (alive()) [[likely]] {  // the acquire orders this check after the load
+        return value;
       }
+    } else if (mode_ == Mode::all) {
+      return load_tracked_word(p);
     }
     std::array<std::byte, kBytesOf<T>> raw;
     load_range(raw.data(), bytes_at(p), kBytesOf<T>);
@@ -119,11 +117,9 @@ class alignas(kMaxLineBytes) SoftThread {
 
   template <Word T>
   void store(T* p, T value) {
-    if constexpr (kAligned<T>) {
-      if (line_of(bytes_at(p)) == last_line_ && alive()) [[likely]] {
-        last_->put(offset_of(bytes_at(p)), bytes_at(&value), kBytesOf<T>);
-        return;
-      }
+    if (line_of(bytes_at(p)) == last_line_ && alive()) [[likely]] {
+      last_->put(offset_of(bytes_at(p)), bytes_at(&value), kBytesOf<T>);
+      return;
     }
     store_range(bytes_at(p), bytes_at(&value), kBytesOf<T>);
   }
@@ -134,12 +130,10 @@ class alignas(kMaxLineBytes) SoftThread {
   /// The hottest path of engines whose readers run outside transactions.
   template <Word T>
   T outside_load(const T* p) {
-    if constexpr (kAligned<T>) {
-      // Acquire, both. The look at the entry makes the stores before the line's release visible.
-      // The load of the word orders the next look after it (see the top of this file).
-      if (is_free(bytes_at(p))) [[likely]] {
-        return load_word<__ATOMIC_ACQUIRE>(p);
-      }
+    // Acquire, both. The look at the entry makes the stores before the line's release visible.
+    // The load of the word orders the next look after it (see the top of this file).
+    if (is_free(bytes_at(p))) [[likely]] {
+      return load_word<__ATOMIC_ACQUIRE>(p);
     }
     std::array<std::byte, kBytesOf<T>> raw;
     outside_load_range(raw.data(), bytes_at(p), kBytesOf<T>);

@@ -48,10 +48,6 @@ struct WordOf<8> {
   using Value = uint64_t;
 };
 
-/// True if a T always lies within one aligned word. A struct of two 4-byte members does not.
-template <class T>
-inline constexpr bool kAligned = alignof(T) >= kBytesOf<T>;
-
 /// Copies one unit and advances the three variables. Always inline, because with one call left the
 /// loops around it would keep these variables in memory.
 template <class Memory, int LoadOrder, int StoreOrder>
@@ -129,31 +125,17 @@ inline void copy_around_caches(void* to, const void* from, size_t n) {
   }
 }
 
-/// Loads *p: in one access if kAligned<T>, else in pieces.
 template <int Order = __ATOMIC_RELAXED, Word T>
 inline T load_word(const T* p) {
-  if constexpr (kAligned<T>) {
-    using W = WordOf<kBytesOf<T>>;
-    const typename W::Value raw =
-        __atomic_load_n(reinterpret_cast<const typename W::Memory*>(p), Order);
-    return std::bit_cast<T>(raw);
-  } else {
-    std::array<std::byte, sizeof(T)> raw;
-    copy_words<Order>(raw.data(), p, sizeof(T));
-    return std::bit_cast<T>(raw);
-  }
+  using W = WordOf<kBytesOf<T>>;
+  return std::bit_cast<T>(__atomic_load_n(reinterpret_cast<const typename W::Memory*>(p), Order));
 }
 
-/// Stores to *p: in one access if kAligned<T>, else in pieces.
 template <int Order = __ATOMIC_RELAXED, Word T>
 inline void store_word(T* p, const T& value) {
-  if constexpr (kAligned<T>) {
-    using W = WordOf<kBytesOf<T>>;
-    __atomic_store_n(reinterpret_cast<typename W::Memory*>(p),
-                     std::bit_cast<typename W::Value>(value), Order);
-  } else {
-    copy_words<__ATOMIC_RELAXED, Order>(p, &value, sizeof(T));
-  }
+  using W = WordOf<kBytesOf<T>>;
+  __atomic_store_n(reinterpret_cast<typename W::Memory*>(p),
+                   std::bit_cast<typename W::Value>(value), Order);
 }
 
 }  // namespace holdfast::native
