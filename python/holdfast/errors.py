@@ -2,6 +2,7 @@
 """Failures, as exceptions that know their exit status."""
 
 import errno
+import os
 
 EXIT_CHECK_FAILED = 1
 EXIT_BAD_USAGE = 2
@@ -46,6 +47,17 @@ _BY_CODE = {
     "too many threads": BadUsage,
     "i/o error": Failure,
 }
+# The errors of system calls that another path, or its owner, would mend.
+_WRONG_PATH = {
+    errno.EACCES,
+    errno.EEXIST,
+    errno.EISDIR,
+    errno.ENAMETOOLONG,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EPERM,
+    errno.EROFS,
+}
 _BY_NAME = {kind.__name__: kind for kind in (Failure, CheckFailed, OutOfSpace, BadUsage)}
 
 
@@ -63,6 +75,14 @@ def from_text(text: str) -> Failure:
 def from_name(kind: str, message: str) -> Failure:
     """The failure of another process, which sent the name of its class."""
     return _BY_NAME.get(kind, Failure)(message)
+
+
+def of_system(failure: OSError, what: str = "") -> Failure:
+    """The failure that a failed system call stands for. `what` could not be done."""
+    about = what or (failure.filename and os.fsdecode(failure.filename))
+    text = failure.strerror or str(failure)
+    kind = BadUsage if failure.errno in _WRONG_PATH else Failure
+    return kind(f"{about}: {text}" if about else text)
 
 
 class DatabaseError(Failure):

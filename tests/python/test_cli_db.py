@@ -146,6 +146,41 @@ def test_load_reads_the_output_of_dump(db, invoke, path, tmp_path, form, coding)
     assert contents(copy) == kept
 
 
+def test_dump_replaces_no_heap_file(db, command, path, tmp_path):
+    db("put", "a", "1")
+    other, link = tmp_path / "other.db", tmp_path / "link.jsonl"
+    with holdfast.open(other, domain="process") as database:
+        database["b"] = b"2"
+    link.symlink_to(path)
+    for target, told in ((path, "itself"), (link, "itself"), (other, "heap file")):
+        assert told in command("db", "dump", path, target, status=2).stderr
+    for verb in (("scan", path), ("stats", path)):
+        assert "heap file" in command("db", *verb, "--json", other, status=2).stderr
+    assert contents(path) == {b"a": b"1"} and contents(other) == {b"b": b"2"}
+    damaged = bytearray(path.read_bytes())
+    damaged[:8] = bytes(8)  # the second superblock is as good
+    path.write_bytes(damaged)
+    assert "itself" in command("db", "dump", path, path, status=2).stderr
+    assert path.read_bytes() == damaged
+
+
+def test_a_dump_that_fails_keeps_the_earlier_one(db, path, tmp_path):
+    target, link = tmp_path / "out.jsonl", tmp_path / "link.jsonl"
+    with holdfast.open(path, domain="process") as database:
+        database.update({"a": b"1", "b": b"\xff"})
+    db("dump", target, status=2)
+    assert not target.exists()
+    target.write_text("earlier")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    db("dump", target, status=2)
+    assert target.read_text() == "earlier"
+    db("dump", link, "--bytes", "hex")
+    assert link.is_symlink() and target.stat().st_mode & 0o777 == 0o640
+    assert target.read_text().startswith('{"key": "61"')
+    assert sorted(tmp_path.iterdir()) == sorted([path, target, link])
+
+
 def test_dump_of_bytes_that_are_no_text_names_the_option(db, path):
     with holdfast.open(path, domain="process") as database:
         database["ok"] = b"\xff"

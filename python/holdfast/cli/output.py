@@ -5,11 +5,14 @@
 """
 
 import json
+import os
+import secrets
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.markup import escape
@@ -25,6 +28,8 @@ from holdfast.units import number
 _PLAIN_WIDTH = 160
 # So much of a name or a text stays where numbers leave too little room.
 _NAME_WIDTH = 12
+# The first bytes of every heap file (holdfast/heap/file/superblock_text.h).
+_HEAP_MAGIC = b"HOLDFAST"
 
 
 def people(json_file: str | None) -> Console:
@@ -52,10 +57,52 @@ def write_json(json_file: str | None, value: Any) -> None:
     if json_file == "-":
         sys.stdout.write(text)
         return
+    with new_file(json_file) as stream:
+        stream.write(text)
+
+
+@contextmanager
+def new_file(target: str) -> Iterator[TextIO]:
+    """A stream that becomes the file `target`, in place of an earlier one, when the block ends.
+
+    If the block fails, an earlier file stays as it was. A target that is no regular file, such as
+    a pipe, is written directly. Raises BadUsage, changing nothing, if the target is a heap file.
+    """
+    path = Path(target)
     try:
-        Path(json_file).write_text(text)
+        if path.exists() and not path.is_file():
+            with path.open("w", encoding="utf-8", newline="") as stream:
+                yield stream
+            return
+        _refuse_heap(path)
+        with _renamed(path.resolve()) as stream:
+            yield stream
+    except (errors.Failure, BrokenPipeError):
+        raise
     except OSError as failure:
-        raise errors.BadUsage(f"cannot write {json_file}: {failure.strerror}") from None
+        raise errors.of_system(failure, f"cannot write {target}") from None
+
+
+def _refuse_heap(path: Path) -> None:
+    if path.exists():
+        with path.open("rb") as file:
+            if file.read(len(_HEAP_MAGIC)) == _HEAP_MAGIC:
+                raise errors.BadUsage(f"{path} is a heap file or a database; give another name")
+
+
+@contextmanager
+def _renamed(path: Path) -> Iterator[TextIO]:
+    unfinished = path.with_name(f".holdfast-{secrets.token_hex(8)}.new")
+    try:
+        with unfinished.open("x", encoding="utf-8", newline="") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        if path.exists():
+            shutil.copymode(path, unfinished)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def print_environment(console: Console, described: Environment) -> None:

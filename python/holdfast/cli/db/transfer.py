@@ -3,7 +3,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, TextIO
 
@@ -173,7 +173,7 @@ def dump(
         )
         console = Console(stderr=True)
         total = sum(len(entries) for _, entries in sources) if console.is_terminal else 0
-        with _made(target) as stream, output.progress(console, "dump") as progress:
+        with _made(target, file) as stream, output.progress(console, "dump") as progress:
             write = writer(stream, chosen, len(sources) > 1)
             number = 0
             for name, entries in sources:
@@ -184,13 +184,12 @@ def dump(
                     number += 1
 
 
-def _made(target: str) -> Any:
+def _made(target: str, source: Path) -> AbstractContextManager[TextIO]:
     if target == "-":
         return nullcontext(_utf8(sys.stdout))
-    try:
-        return Path(target).open("w", encoding="utf-8", newline="")
-    except OSError as failure:
-        raise errors.BadUsage(f"cannot write {target}: {failure.strerror}") from None
+    if Path(target).exists() and source.samefile(target):
+        raise errors.BadUsage(f"{target} is the database itself; give another name")
+    return output.new_file(target)
 
 
 def _utf8(stream: TextIO) -> TextIO:
