@@ -146,6 +146,17 @@ def test_load_reads_the_output_of_dump(db, invoke, path, tmp_path, form, coding)
     assert contents(copy) == kept
 
 
+@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl"])
+def test_dump_keeps_carriage_returns(db, invoke, path, tmp_path, form):
+    kept = {b"end": b"1\r", b"middle": b"1\r2", b"line\r": b"1\r\n2", b"\rkey": b"", b"\r": b"\r\r"}
+    with holdfast.open(path, domain="process") as database:
+        database.update(kept)
+    target, copy = tmp_path / f"out.{form}", tmp_path / "copy.db"
+    db("dump", target)
+    assert invoke("db", "load", copy, target, "--domain", "process").exit_code == 0
+    assert contents(copy) == kept
+
+
 def test_dump_replaces_no_heap_file(db, command, path, tmp_path):
     db("put", "a", "1")
     other, link = tmp_path / "other.db", tmp_path / "link.jsonl"

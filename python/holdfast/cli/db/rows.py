@@ -176,10 +176,15 @@ def writer(stream: TextIO, form: Format, with_maps: bool = False) -> Callable[..
             print(json.dumps(record, ensure_ascii=False), file=stream)
 
         return write
-    rows = csv.writer(stream, delimiter="\t" if form is Format.tsv else ",", lineterminator="\n")
-    rows.writerow(("key", "value", MAP_COLUMN) if with_maps else ("key", "value"))
+    delimiter = _DELIMITERS[form]
+    plain = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
+    # The plain one quotes no carriage return, at which the reader would end the row.
+    quoting = csv.writer(stream, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    plain.writerow(("key", "value", MAP_COLUMN) if with_maps else ("key", "value"))
 
     def write_row(key: str, value: str, named: str | None = None) -> None:
-        rows.writerow((key, value, named or "") if with_maps else (key, value))
+        cells = (key, value, named or "") if with_maps else (key, value)
+        rows = quoting if any("\r" in cell for cell in cells) else plain
+        rows.writerow(cells)
 
     return write_row
