@@ -57,7 +57,10 @@ class Writable(State, MutableMapping[bytes, bytes]):
 
     def update(self, *others: Any, **more: Bytes) -> None:
         """Takes the arguments of dict.update, and puts all entries in one write."""
-        changes = dict(*others, **more).items()
+        new = dict(*others, **more)
+        if any(value is None for value in new.values()):  # to write() that is a deletion
+            raise TypeError("keys and values are bytes or str, not NoneType")
+        changes = new.items()
         self._native.write(
             changes if self._map is None else ((self, key, value) for key, value in changes), True
         )

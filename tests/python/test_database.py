@@ -127,6 +127,20 @@ def test_keys_and_values_are_bytes_and_text_is_utf_8(db):
         db["\udc80"] = "x"
 
 
+def test_an_update_deletes_no_key(db):
+    for mapping in (db, db.map("m")):
+        mapping["k"] = b"old"
+        with pytest.raises(TypeError, match="bytes or str, not NoneType"):
+            mapping.update({"new": "x", "k": None})
+        with pytest.raises(TypeError, match="bytes or str, not NoneType"):
+            mapping.update(k=None)
+        assert dict(mapping) == {b"k": b"old"}
+    with db.transaction() as transaction:
+        for mapping in (transaction, transaction.map("m")):
+            with pytest.raises(TypeError, match="bytes or str, not NoneType"):
+                mapping.update({"k": None})
+
+
 def test_snapshots_and_iterators_show_one_state(db):
     db.update({str(i): "old" for i in range(300)})
     walk = iter(db.items())
