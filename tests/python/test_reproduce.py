@@ -329,6 +329,10 @@ def test_a_result_belongs_to_its_spec_machine_and_program(tmp_path, monkeypatch)
     assert key != cache.key(_cell(2))
     other = _cell(1)
     assert key != cache.key(replace(other, spec=replace(other.spec, machine="power9")))
+    native = cache.key(_cell(1, kind="bench"))
+    monkeypatch.setattr("holdfast.lab.cache._computer", lambda: ["another", "cpu", "kernel"])
+    assert native != cache.key(_cell(1, kind="bench"))
+    assert key == cache.key(_cell(1))
     monkeypatch.setattr("holdfast.lab.cache.version", lambda: "a newer program")
     assert key != cache.key(_cell(1))
 
@@ -466,6 +470,12 @@ def test_an_unknown_name_lists_the_right_ones(laboratory, invoke):
 def test_another_machine_runs_the_same_figure(laboratory):
     selection = reproduce.select(["toy-1"], machine="power9")
     assert {cell.spec.machine for cell in selection.cells()} == {"power9"}
+
+
+def test_another_machine_leaves_measurements_of_this_computer(tmp_path):
+    text = FIGURE + '\n[[panel]]\nid = "here"\ntitle = "t"\nkind = "bench"\nmachine = "native"\n'
+    figure = figures.load(write(tmp_path, text)).on_machine("power9")
+    assert [panel.machine for panel in figure.panels] == ["power9", "power9", "native"]
 
 
 def test_a_claim_brings_the_figures_it_reads():

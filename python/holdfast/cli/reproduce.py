@@ -38,7 +38,7 @@ def run(
     machine: Annotated[
         str,
         typer.Option(
-            "--machine", metavar="M", help="Run the figures on this simulated computer instead."
+            "--machine", metavar="M", help="Run simulated panels on this described machine instead."
         ),
     ] = "",
     jobs: Annotated[

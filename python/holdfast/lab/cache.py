@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of cells, kept in the cache folder by their content.
 
-The content is the request, the machine's description, and the version of the program. So a result
-that is found was made by exactly this run, and an interrupted reproduction goes on where it
-stopped. cache_folder.py bounds the space.
+The content is the request, the machine's description, and the version of the program; for a
+measurement of this computer, the computer as well. So a result that is found was made by exactly
+this run, and an interrupted reproduction goes on where it stopped. cache_folder.py bounds the
+space.
 """
 
 import hashlib
@@ -12,7 +13,7 @@ import os
 from functools import cache
 from pathlib import Path
 
-from holdfast import cache_folder, core, errors
+from holdfast import cache_folder, core, environment, errors
 from holdfast.lab import files
 from holdfast.lab.cells import Cell
 from holdfast.shapes import Json
@@ -34,16 +35,25 @@ def _description(machine: str) -> str:
         return ""  # the run of the cell reports the mistake
 
 
+@cache
+def _computer() -> list[str]:
+    """Tells this computer from others that share the cache folder."""
+    here = environment.describe()
+    return [here.host, here.cpu, here.kernel]
+
+
 class Cache:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or cache_folder.results_folder()
 
     def key(self, cell: Cell) -> str:
-        content = {
+        content: Json = {
             "job": cell.job,
             "machine": _description(cell.spec.machine),
             "version": version(),
         }
+        if cell.native:
+            content["computer"] = _computer()
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
     def get(self, key: str) -> Json | None:

@@ -221,8 +221,12 @@ class Figure:
             yield from panel.cells()
 
     def on_machine(self, machine: str) -> "Figure":
-        """The same figure on another simulated computer."""
-        return replace(self, panels=tuple(replace(panel, machine=machine) for panel in self.panels))
+        """The same figure on another simulated computer. Panels that measure this one stay."""
+        panels = (
+            panel if KINDS[panel.kind].native else replace(panel, machine=machine)
+            for panel in self.panels
+        )
+        return replace(self, panels=tuple(panels))
 
 
 def load_all(quick: bool = False, folder: Path | None = None) -> dict[str, Figure]:
