@@ -5,8 +5,9 @@ The fields are documented in holdfast/runner/crash/crash.h and holdfast/runner/h
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import add
 
 from holdfast.results import Recovery
 from holdfast.shapes import Json, decode
@@ -34,6 +35,14 @@ class Site:
     json: Json
     name: str
     count: int
+    only_in_creation: bool = False  # of the first heap, of each part
+
+    def with_part(self, part: "Site") -> "Site":
+        return replace(
+            self,
+            count=self.count + part.count,
+            only_in_creation=self.only_in_creation and part.only_in_creation,
+        )
 
 
 @dataclass(frozen=True)
@@ -81,6 +90,10 @@ class Mutants:
         return 10 * self.caught >= 9 * self.counted
 
 
+# The number of two parts, where it is not the sum (check/crash/crash_explorer.h).
+_COVERAGE: dict[str, Callable[[float, float], float]] = {"epochs": max}
+
+
 @dataclass(frozen=True)
 class CrashReport:
     """The search of one engine."""
@@ -98,6 +111,7 @@ class CrashReport:
     violations: list[Violation]
     sites: list[Site] = field(default_factory=list)
     lost_max: int = 0
+    mutated_in_creation: int = 0
     probes: dict[str, int] = field(default_factory=dict)
     design_coverage: list[Covered] = field(default_factory=list)
     mutants: Mutants | None = None
@@ -109,20 +123,24 @@ class CrashReport:
 
     def with_part(self, part: "CrashReport") -> "CrashReport":
         """The report of two parts of one search."""
-        counts = {site.name: site.count for site in part.sites}
-        known = {site.name for site in self.sites}
-        sites = [replace(s, count=s.count + counts.get(s.name, 0)) for s in self.sites]
+        sites = {site.name: site for site in self.sites}
+        for site in part.sites:
+            sites[site.name] = sites[site.name].with_part(site) if site.name in sites else site
         return replace(
             self,
             points=self.points + part.points,
             schedules=self.schedules + part.schedules,
             images=self.images + part.images,
             mutated=self.mutated + part.mutated,
+            mutated_in_creation=self.mutated_in_creation + part.mutated_in_creation,
             lost_max=max(self.lost_max, part.lost_max),
-            coverage={name: value + part.coverage[name] for name, value in self.coverage.items()},
+            coverage={
+                name: _COVERAGE.get(name, add)(value, part.coverage[name])
+                for name, value in self.coverage.items()
+            },
             probes=dict(Counter(self.probes) + Counter(part.probes)),
             design_coverage=_summed(self.design_coverage, part.design_coverage),
-            sites=[*sites, *(site for site in part.sites if site.name not in known)],
+            sites=list(sites.values()),
             violations=[*self.violations, *part.violations],
         )
 
@@ -134,13 +152,17 @@ class CrashReport:
             "images": self.images,
             "coverage": self.coverage,
             "mutated": self.mutated,
+            "mutated_in_creation": self.mutated_in_creation,
             "lost_max": self.lost_max,
             "violations": [violation.json for violation in self.violations],
         }
         if "probes" in self.json:
             sums["probes"] = self.probes
         if "sites" in self.json:
-            sums["sites"] = [site.json | {"count": site.count} for site in self.sites]
+            sums["sites"] = [
+                site.json | {"count": site.count, "only_in_creation": site.only_in_creation}
+                for site in self.sites
+            ]
         if "design_coverage" in self.json:
             sums["design_coverage"] = [vars(row) for row in self.design_coverage]
             sums["uncovered"] = self.uncovered

@@ -326,6 +326,7 @@ class FakeCore:
         name, seeds = spec["engine"], range(spec["seed"], spec["seed"] + spec["schedules"])
         bad = next((seed for seed in seeds if (name, seed) in self.bad_seeds), None)
         schedules = len(seeds) if bad is None else bad - seeds[0] + 1
+        first = spec["seed"] == 1
         coverage = dict.fromkeys(
             ("persist_events", "legal", "recovery_points", "continued", "judged"), 7
         )
@@ -338,10 +339,25 @@ class FakeCore:
             "schedules": schedules,
             "images": 20 * schedules,
             "coverage": coverage
-            | {"schedules": schedules, "points": 10 * schedules, "explored": 30 * schedules},
+            | {"schedules": schedules, "points": 10 * schedules, "explored": 30 * schedules}
+            | {"epochs": spec["seed"]},
             "mutated": 1,
+            "mutated_in_creation": 2,
             "probes": {f"{name}.log_full": 2 * schedules},
-            "sites": [{"name": f"{name}.log.fence", "kind": "fence", "count": 3}],
+            "sites": [
+                {
+                    "name": f"{name}.log.fence",
+                    "kind": "fence",
+                    "count": 3,
+                    "only_in_creation": first,
+                },
+                {
+                    "name": f"{name}.head.fence",
+                    "kind": "fence",
+                    "count": 1,
+                    "only_in_creation": True,
+                },
+            ],
             "violations": [] if bad is None else [violation(spec, bad)],
         } | (self._of_design(spec, schedules) if spec.get("design") else {})
 

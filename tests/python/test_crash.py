@@ -107,6 +107,18 @@ def test_rare_paths_are_counted_over_all_parts(fake, invoke):
     assert "steady: rare paths taken: steady.log_full 50" in result.stderr
 
 
+def test_numbers_of_parts_become_those_of_the_search(fake, invoke):
+    result = invoke("crash", "--engine", "steady", "--schedules", "25", "--json", "-")
+    parts, report = _specs(fake), json.loads(result.stdout)
+    assert len(parts) > 1
+    assert report["coverage"]["epochs"] == max(part["seed"] for part in parts), "a maximum"
+    assert report["mutated"] == len(parts) and report["mutated_in_creation"] == 2 * len(parts)
+    assert {site["name"]: site["only_in_creation"] for site in report["sites"]} == {
+        "steady.log.fence": False,  # in the first part alone
+        "steady.head.fence": True,
+    }
+
+
 def test_an_exhaustive_search_stays_whole(fake, invoke):
     arguments = ("--engine", "steady", "--schedule", "exhaustive", "--schedules", "500")
     assert invoke("crash", *arguments).exit_code == 0

@@ -102,7 +102,10 @@ def test_parts_of_a_search_add_up(fake):
     assert isinstance(report, CrashReport) and len(fake.calls) == 3
     told = report.as_json()
     assert (told["schedules"], told["points"], told["images"]) == (25, 250, 500)
-    assert told["sites"] == [{"name": "swift.log.fence", "kind": "fence", "count": 9}]
+    assert told["sites"] == [
+        {"name": "swift.log.fence", "kind": "fence", "count": 9, "only_in_creation": False},
+        {"name": "swift.head.fence", "kind": "fence", "count": 3, "only_in_creation": True},
+    ]
     assert told["coverage"]["explored"] == 750 and told["mutated"] == 3
 
 
