@@ -3,8 +3,9 @@
 
 A process holds one simulated machine, so jobs that run side by side need processes of their own.
 A job that ends its process, such as one that meets a broken invariant, ends no other job. The pool
-may kill a worker at any instant, and removes the temporary heaps of a worker that is dead. Ctrl-C
-therefore ends a pool at once, while the core would hear it only between two configurations.
+may kill a worker at any instant, and removes the temporary heaps of a worker that is dead. Ctrl-C,
+SIGTERM and SIGHUP therefore end a pool at once, while the core would hear them only between two
+configurations.
 
     with Pool(2) as pool:
         pool.submit("first", Job("sim", spec))
@@ -27,7 +28,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from holdfast import errors, places
+from holdfast import errors, places, termination
 from holdfast.shapes import Json
 
 _COMMAND = (sys.executable, "-m", "holdfast.pool_worker")
@@ -89,15 +90,18 @@ class Pool(Generic[K]):
         self._limit_s, self._tell = limit_s, tell
         self._workers = [_Worker(command) for _ in range(processes)]
         self._waiting: deque[tuple[K, Job]] = deque()
+        self._signals = contextlib.ExitStack()
 
     def __enter__(self) -> "Pool[K]":
+        self._signals.enter_context(termination.raised())
         return self
 
     def __exit__(self, *_: object) -> None:
-        for worker in self._workers:
-            worker.kill()
-        for worker in self._workers:
-            worker.bury()
+        with self._signals:
+            for worker in self._workers:
+                worker.kill()
+            for worker in self._workers:
+                worker.bury()
 
     def submit(self, key: K, job: Job) -> None:
         self._waiting.append((key, job))

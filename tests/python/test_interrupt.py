@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does Ctrl-C end every long verb, with status 130 and nothing left behind?"""
+"""Do Ctrl-C and other signals end every long verb, with their status and nothing left behind?"""
 
 import os
 import signal
@@ -24,14 +24,16 @@ def folders(tmp_path: Path) -> dict[str, Path]:
 
 @pytest.fixture
 def interrupt(folders):
-    """Starts the command, sends SIGINT when `ready` says so, and checks the end.
+    """Starts the command, sends SIGINT or `by` when `ready` says so, and checks the end.
 
     Returns the command's standard error.
     """
 
-    def run(*arguments: object, ready: Callable[[int], bool]) -> str:
+    def run(
+        *arguments: object, ready: Callable[[int], bool], by: signal.Signals = signal.SIGINT
+    ) -> str:
         # A shell makes its background commands ignore interrupts, and they would pass that on.
-        line = ["env", "--default-signal=INT", sys.executable, "-m", "holdfast"]
+        line = ["env", "--default-signal=INT,TERM,HUP", sys.executable, "-m", "holdfast"]
         places = {"HOLDFAST_CACHE": folders["cache"], "TMPDIR": folders["temporary"]}
         with subprocess.Popen(
             [*line, *map(str, arguments)],
@@ -44,11 +46,11 @@ def interrupt(folders):
                 while not ready(process.pid):
                     assert process.poll() is None, process.stderr.read()
                 children = _children(process.pid)
-                process.send_signal(signal.SIGINT)
+                process.send_signal(by)
                 said = process.communicate(timeout=60)[1]
             finally:
                 process.kill()
-        assert process.returncode == 130, said
+        assert process.returncode == 128 + by, said
         assert "Traceback" not in said
         assert not [child for child in children if Path(f"/proc/{child}").exists()]
         return said
@@ -94,11 +96,36 @@ def test_it_ends_a_crash_search(interrupt, folders):
     assert not list(folders["temporary"].iterdir())
 
 
-def test_it_ends_a_benchmark(interrupt, folders):
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_it_ends_a_benchmark(interrupt, folders, by):
     heaps = folders["heaps"]
     line = ("bench", "bank", "--engine", sample.FIRST, "--seconds", 600, "--dir", heaps)
-    interrupt(*line, ready=lambda pid: any(heaps.iterdir()))
+    interrupt(*line, ready=lambda pid: any(heaps.iterdir()), by=by)
     assert not list(heaps.iterdir())
+
+
+_UNFINISHED = """
+import sys, time
+from holdfast.cli import output
+with output.new_file(sys.argv[1]):
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGHUP])
+def test_it_removes_an_unfinished_output(tmp_path, by):
+    target = tmp_path / "out.jsonl"
+    target.write_text("earlier")
+    line = ["env", "--default-signal=TERM,HUP", sys.executable, "-c", _UNFINISHED, target]
+    with subprocess.Popen(line) as process:
+        try:
+            while not list(tmp_path.glob(".*")):
+                assert process.poll() is None
+            process.send_signal(by)
+            assert process.wait(60) == 128 + by
+        finally:
+            process.kill()
+    assert target.read_text() == "earlier" and list(tmp_path.iterdir()) == [target]
 
 
 def test_it_ends_a_benchmark_of_stores(interrupt, folders):

@@ -20,7 +20,7 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from holdfast import core, errors
+from holdfast import core, errors, termination
 from holdfast.environment import Environment
 from holdfast.units import number
 
@@ -75,7 +75,7 @@ def new_file(target: str) -> Iterator[TextIO]:
                 yield stream
             return
         _refuse_heap(path)
-        with _renamed(path.resolve()) as stream:
+        with termination.raised(), _renamed(path.resolve()) as stream:
             yield stream
     except (errors.Failure, BrokenPipeError):
         raise
