@@ -47,10 +47,20 @@ nb::object to_python(const Json& value) {
   return nb::module_::import_("json").attr("loads")(text);
 }
 
+/// Paths, and messages that name them, may be no UTF-8.
+std::string to_path(const nb::bytes& path) {
+  return {path.c_str(), path.size()};
+}
+
+nb::object to_text(const std::string& bytes) {
+  return nb::steal(
+      PyUnicode_DecodeFSDefaultAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size())));
+}
+
 [[noreturn]] void raise(const Status& status) {
-  const nb::object error = error_class()(status.to_string());
+  const nb::object error = error_class()(to_text(status.to_string()));
   error.attr("code") = to_string(status.code());
-  error.attr("message") = status.message();
+  error.attr("message") = to_text(status.message());
   PyErr_SetObject(error_class().ptr(), error.ptr());
   throw nb::python_error();
 }
@@ -135,22 +145,26 @@ nb::object py_verify(const nb::object& spec, const nb::bytes& records, nb::objec
   return unlocked([&] { return verify(json, bytes, call); });
 }
 
-nb::object py_info(const std::string& path) {
-  return unlocked([&] { return heap_info(path); });
+nb::object py_info(const nb::bytes& path) {
+  const std::string file = to_path(path);
+  return unlocked([&] { return heap_info(file); });
 }
 
-nb::object py_check(const std::string& path) {
-  return unlocked([&] { return heap_check(path); });
+nb::object py_check(const nb::bytes& path) {
+  const std::string file = to_path(path);
+  return unlocked([&] { return heap_check(file); });
 }
 
-nb::object py_dump(const std::string& path) {
-  return unlocked([&] { return heap_dump(path); });
+nb::object py_dump(const nb::bytes& path) {
+  const std::string file = to_path(path);
+  return unlocked([&] { return heap_dump(file); });
 }
 
-nb::object py_convert(const std::string& source, const std::string& target,
-                      const nb::object& spec) {
+nb::object py_convert(const nb::bytes& source, const nb::bytes& target, const nb::object& spec) {
   const Json json = from_python(spec);
-  return unlocked([&] { return heap_convert(source, target, json); });
+  const std::string from = to_path(source);
+  const std::string to = to_path(target);
+  return unlocked([&] { return heap_convert(from, to, json); });
 }
 
 /// Defines class Error(Exception). args[0] is the whole text; code and message are its parts.

@@ -5,6 +5,7 @@ Arguments and results are JSON values; the headers of holdfast/runner document t
 specs.py, catalog.py, results.py and findings.py give them types.
 """
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -79,15 +80,15 @@ def crash(spec: Json, progress: Progress | None = None) -> Json:
 
 
 def info(path: str) -> Json:
-    return _call("info", path)
+    return _call("info", os.fsencode(path))
 
 
 def check(path: str) -> Json:
-    return _call("check", path)
+    return _call("check", os.fsencode(path))
 
 
 def dump(path: str) -> Json:
-    return _call("dump", path)
+    return _call("dump", os.fsencode(path))
 
 
 def convert(
@@ -109,7 +110,7 @@ def convert(
     }
     if journal_bytes is not None:
         spec["journal_bytes"] = journal_bytes
-    return _call("convert", source, target, spec)
+    return _call("convert", os.fsencode(source), os.fsencode(target), spec)
 
 
 def verify(spec: Json, records: bytes) -> Json:

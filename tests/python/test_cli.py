@@ -261,8 +261,8 @@ def test_convert_strips_the_engine_from_options_and_keeps_existing_files(fake, i
     assert fake.calls[-1] == (
         "convert",
         (
-            str(heap),
-            str(target),
+            bytes(heap),
+            bytes(target),
             {
                 "engine": "swift",
                 "options": {"log_entries": "8"},

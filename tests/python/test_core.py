@@ -2,6 +2,7 @@
 """Does the command keep its word on real heaps? One process per call, as for a user."""
 
 import json
+import os
 import shlex
 import shutil
 import signal
@@ -124,6 +125,18 @@ def test_sim_is_deterministic(command_json):
     ]
     assert reports[0] == reports[1]
     assert len(reports[0]) == 2 and all(entry["check"] == "ok" for entry in reports[0])
+
+
+def test_names_of_files_need_not_be_text(heap, invoke):
+    named, copy = (heap.with_name(f"{name}\udcff.heap") for name in "ab")
+    heap.rename(named)
+    for verb in (("info", named), ("check", named), ("dump", named), ("convert", named, copy)):
+        result = invoke(*verb)
+        assert result.exit_code == 0, result.stderr
+    assert copy.exists()
+    os.truncate(named, 500)
+    result = invoke("check", named)
+    assert result.exit_code == 1 and "cut short" in result.stderr
 
 
 def test_wrong_values_are_refused_by_the_core(command):

@@ -35,6 +35,8 @@ _HEAP_MAGIC = b"HOLDFAST"
 def people(json_file: str | None) -> Console:
     """The console for tables and notes, given the value of `--json`."""
     stream = sys.stderr if json_file == "-" else sys.stdout
+    if getattr(stream, "errors", None) == "strict":  # names of files need not be text
+        stream.reconfigure(errors="surrogateescape")
     width = None if stream.isatty() else _PLAIN_WIDTH
     return Console(file=stream, highlight=False, width=width)
 
