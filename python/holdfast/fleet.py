@@ -120,6 +120,8 @@ def crash(
 # none of their images (measured: 48 at once recover 1 to 5 % fewer than 8 times 6), so small parts
 # cost nothing.
 _PART = 10
+# The parts of a long search are larger, so that their list stays short.
+_MOST_PARTS = 1000
 
 
 def _parts(spec: CrashSpec) -> list[CrashSpec]:
@@ -130,9 +132,10 @@ def _parts(spec: CrashSpec) -> list[CrashSpec]:
     """
     if spec.schedule == "exhaustive" or spec.mutants is not None:
         return [spec]
+    size = max(_PART, -(-spec.schedules // _MOST_PARTS))
     return [
-        replace(spec, seed=spec.seed + first, schedules=min(_PART, spec.schedules - first))
-        for first in range(0, spec.schedules, _PART)
+        replace(spec, seed=spec.seed + first, schedules=min(size, spec.schedules - first))
+        for first in range(0, spec.schedules, size)
     ]
 
 

@@ -7,6 +7,8 @@ import shlex
 import pytest
 
 import fake_core
+from holdfast import fleet
+from holdfast.specs import CrashSpec
 
 _EVERYTHING = (
     "crash registers --engine swift --machine abacus --design moat --design-option depth=4 "
@@ -117,6 +119,14 @@ def test_numbers_of_parts_become_those_of_the_search(fake, invoke):
         "steady.log.fence": False,  # in the first part alone
         "steady.head.fence": True,
     }
+
+
+def test_a_long_search_has_few_parts():
+    for schedules in (1, 25, 10_000, 123_456, 10**6):
+        parts = fleet._parts(CrashSpec(workload="registers", seed=7, schedules=schedules))
+        assert len(parts) <= 1000
+        ends = [part.seed + part.schedules for part in parts]
+        assert [part.seed for part in parts] == [7, *ends[:-1]] and ends[-1] == 7 + schedules
 
 
 def test_an_exhaustive_search_stays_whole(fake, invoke):
