@@ -2,7 +2,6 @@
 """Failures, as exceptions that know their exit status."""
 
 import errno
-import os
 
 EXIT_CHECK_FAILED = 1
 EXIT_BAD_USAGE = 2
@@ -79,7 +78,7 @@ def from_name(kind: str, message: str) -> Failure:
 
 def of_system(failure: OSError, what: str = "") -> Failure:
     """The failure that a failed system call stands for. `what` could not be done."""
-    about = what or (failure.filename and os.fsdecode(failure.filename))
+    about = what or failure.filename
     text = failure.strerror or str(failure)
     kind = BadUsage if failure.errno in _WRONG_PATH else Failure
     return kind(f"{about}: {text}" if about else text)

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does the command line understand its arguments, and end with the right message and status?"""
 
+import importlib
 import json
 import subprocess
 import sys
+from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
 import fake_core
+from holdfast import cli
 
 
 def test_help_lists_every_verb(invoke):
@@ -101,6 +105,43 @@ def test_bad_usage_is_exit_status_2(fake, invoke, arguments):
     result = invoke(*arguments)
     assert result.exit_code == 2
     assert result.stderr
+
+
+def _numbers():
+    """The words of every option that takes a number with a fraction, its verb first."""
+    for verb in cli._VERBS:
+        module = importlib.import_module(f"holdfast.cli.{verb.replace(' ', '_')}")
+        if verb != "db":
+            for name, kind in get_type_hints(module.run).items():
+                if kind in (float, float | None):
+                    yield *verb.split(), f"--{name.replace('_', '-')}"
+
+
+@pytest.mark.parametrize("words", [*_numbers()], ids=" ".join)
+@pytest.mark.parametrize("value", ["inf", "nan"])
+def test_numbers_are_finite(fake, invoke, words, value):
+    result = invoke(*words, value)
+    assert result.exit_code == 2 and f"Invalid value for '{words[-1]}'" in result.stderr
+    assert not fake.calls
+
+
+@pytest.mark.parametrize("out", ["/proc/x", "/dev/null", "/dev/null/x"])
+def test_an_output_folder_that_cannot_be_made_is_bad_usage(fake, invoke, out):
+    result = invoke("demo", "--engine", "steady", "--out", out)
+    assert result.exit_code == 2 and f"error: {out}: " in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_full_disk_is_exit_status_3(fake, invoke, tmp_path):
+    result = invoke("engines", "--json", "/dev/full")
+    assert result.exit_code == 3 and "cannot write /dev/full: No space" in result.stderr
+    line = [sys.executable, "-m", "holdfast", "engines"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (3, "error: No space left on device\n")
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b"" and process.wait() == 1, "the reader has gone"
 
 
 def test_bench_passes_its_arguments_to_the_core(fake, invoke):

@@ -3,6 +3,8 @@
 
 import json
 import random
+import subprocess
+import sys
 
 import pytest
 
@@ -105,6 +107,14 @@ def test_load_understands_tables(db, rows, path, name, content, arguments, expec
         ("x.csv", "k,v\n", ("--delimiter", ";;"), ("one character",)),
         ("x.jsonl", "{}\n", ("--delimiter", ";"), ("for CSV only",)),
         ("x.csv", None, (), ("cannot read", "No such file")),
+        ("x.csv", "k,v\n", ("--max-bytes", 10**26), ("--max-bytes",)),
+        ("x.csv", "k,v\na,1\n", ("--map", "\udcff"), ("--map '\\udcff' is not UTF-8",)),
+        (
+            "x.jsonl",
+            '{"key": "a", "value": "1"}\n{"key": "b", "value": "", "holdfast.map": "\\ud800"}\n',
+            (),
+            ("line 2", "holdfast.map that is no text", "the 1 entries"),
+        ),
     ],
 )
 def test_load_names_the_wrong_line_and_the_remedy(
@@ -357,6 +367,27 @@ def test_files_that_cannot_be_used(db, path):
         assert "in use" in db("put", "k", "v", status=2).stderr
     path.write_bytes(b"something else" * 1000)
     assert "test.db" in db("scan", status=1).stderr.replace("\n", "")
+
+
+def test_wrong_arguments_are_bad_usage(db, path):
+    db("put", "a", "1")
+    for verb in (("get", "a"), ("put", "a", "1"), ("delete", "a"), ("scan",), ("dump",)):
+        assert r"'\udcff' is not UTF-8" in db(*verb, "--map", "\udcff", status=2).stderr
+    assert "--limit" in db("scan", "--limit", 10**23, status=2).stderr
+    assert db("scan", "--limit", 2**63 - 1).stdout == "a\t1\n"
+
+
+def test_a_full_output_is_one_message(command, path):
+    with holdfast.open(path, domain="process") as database:
+        database.update({f"{i:05}": b"x" * 100 for i in range(1000)})
+    for verb in (("get", path, "00000"), ("scan", path), ("dump", path), ("stats", path)):
+        line = [sys.executable, "-m", "holdfast", "db", *verb]
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert (done.returncode, done.stderr) == (3, "error: No space left on device\n"), verb
+    said = command("db", "dump", path, "/dev/full", status=3).stderr
+    assert said == "error: cannot write /dev/full: No space left on device\n"
+    assert command("db", "dump", path, "/dev/stdout").stdout.count("\n") == 1000
 
 
 def test_the_real_command(command, tmp_path):

@@ -52,7 +52,10 @@ def run(
     engine: options.Engines = "all",
     threads: options.Threads = "1",
     seconds: Annotated[
-        float, typer.Option("--seconds", min=0.001, help="Measured time per configuration.")
+        float,
+        typer.Option(
+            "--seconds", min=0.001, callback=options.finite, help="Measured time per configuration."
+        ),
     ] = 2.0,
     repetitions: Annotated[
         int, typer.Option("--repetitions", min=1, help="Turns per configuration.")

@@ -13,7 +13,11 @@ def run(
     older_than: Annotated[
         float,
         typer.Option(
-            "--older-than", metavar="DAYS", min=0.0, help="Only files not used for DAYS days."
+            "--older-than",
+            callback=options.finite,
+            metavar="DAYS",
+            min=0.0,
+            help="Only files not used for DAYS days.",
         ),
     ] = 0.0,
     kind: Annotated[

@@ -182,6 +182,7 @@ def run(
         float | None,
         typer.Option(
             "--switch-probability",
+            callback=options.finite,
             metavar="P",
             min=0,
             max=1,
@@ -193,6 +194,7 @@ def run(
         float | None,
         typer.Option(
             "--drain-probability",
+            callback=options.finite,
             metavar="P",
             min=0,
             max=1,

@@ -28,10 +28,14 @@ def run(
         Path, typer.Option("--out", metavar="DIR", help="Folder for heap file, chart and JSON.")
     ] = Path("out"),
     seconds: Annotated[
-        float, typer.Option("--seconds", min=0.1, help="Time before the kill.")
+        float,
+        typer.Option("--seconds", min=0.1, callback=options.finite, help="Time before the kill."),
     ] = 15.0,
     compare_seconds: Annotated[
-        float, typer.Option("--compare-seconds", min=0.1, help="Time per engine.")
+        float,
+        typer.Option(
+            "--compare-seconds", min=0.1, callback=options.finite, help="Time per engine."
+        ),
     ] = 2.0,
     quick: Annotated[
         bool, typer.Option("--quick", help="A small population and short runs.")

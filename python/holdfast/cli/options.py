@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options that several verbs share, and the parsing of their text."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
@@ -63,6 +64,13 @@ JournalBytes = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
+
+
+def finite(value: float | None) -> float | None:
+    """The callback of options that are numbers: refuses infinity, and what is no number."""
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is not a finite number.")
+    return value
 
 
 def assignments(given: Sequence[str] | None, what: str) -> dict[str, str]:

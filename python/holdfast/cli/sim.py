@@ -47,6 +47,7 @@ def run(
         float | None,
         typer.Option(
             "--duration",
+            callback=options.finite,
             min=0.001,
             metavar="US",
             help="In their place, microseconds of simulated time.",
@@ -56,6 +57,7 @@ def run(
         float | None,
         typer.Option(
             "--arrivals",
+            callback=options.finite,
             min=0.001,
             metavar="RATE",
             help="Transactions that arrive per second of simulated time, for all threads together. "
@@ -66,6 +68,7 @@ def run(
         float | None,
         typer.Option(
             "--gauge",
+            callback=options.finite,
             min=0.001,
             metavar="US",
             help="Count the updates that are not durable yet, each time so many microseconds of "

@@ -2,6 +2,7 @@
 """The end of every verb: exit status and messages."""
 
 import functools
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -23,14 +24,35 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
     def guarded(*args: Any, **kwargs: Any) -> None:
         try:
             function(*args, **kwargs)
+            _flush()
         except _PASS:
             raise
         except errors.Failure as failure:
-            output.error(str(failure))
-            raise typer.Exit(failure.exit_status) from None
+            raise _told(failure) from None
+        except OSError as failure:
+            raise _told(errors.of_system(failure)) from None
         except Exception:
             traceback.print_exc(file=sys.stderr)
             output.error("this is a defect of holdfast; the lines above say where")
             raise typer.Exit(errors.EXIT_INTERNAL) from None
+        finally:
+            _give_up_full_output()
 
     return guarded
+
+
+def _told(failure: errors.Failure) -> typer.Exit:
+    output.error(str(failure))
+    return typer.Exit(failure.exit_status)
+
+
+def _flush() -> None:
+    print(end="", flush=True)  # does nothing if standard output is closed
+
+
+def _give_up_full_output() -> None:
+    """The interpreter flushes at its end, and would report the same failure in its own way."""
+    try:
+        _flush()
+    except OSError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (lives as long as the process)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -38,6 +38,14 @@ def _unescape(text: str) -> bytes:
         parts.append(bytes.fromhex(escape[1:]) if escape[0] == "x" else _PLAIN[escape])
         at = match.end()
     return b"".join([*parts, text[at:].encode()])
+
+
+def is_text(value: Any) -> bool:
+    """True for text that UTF-8 can express. Arguments and JSON may have lone surrogates."""
+    try:
+        return isinstance(value, str) and value.encode() is not None
+    except UnicodeEncodeError:
+        return False
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from holdfast.cli.verb import verb
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help="As --bytes says.")]
 Limit = Annotated[
-    int | None, typer.Option("--limit", min=0, metavar="N", help="At most N entries.")
+    int | None,
+    typer.Option("--limit", min=0, max=(1 << 63) - 1, metavar="N", help="At most N entries."),
 ]
 
 

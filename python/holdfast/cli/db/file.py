@@ -8,6 +8,7 @@ import typer
 
 import holdfast
 from holdfast import errors
+from holdfast.cli.db.coding import is_text
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A database file.")]
 Domain = Annotated[
@@ -32,6 +33,8 @@ def map_of(
     """The named map, or the default map without a name. Raises BadUsage for a bad name."""
     if name is None:
         return database
+    if not is_text(name):
+        raise errors.BadUsage(f"--map {name!r} is not UTF-8")
     try:
         if isinstance(database, holdfast.Snapshot):
             return database.map(name)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from holdfast import errors
-from holdfast.cli.db.coding import Bytes
+from holdfast.cli.db.coding import Bytes, is_text
 
 # The longest cell of a row, in characters: `load` reads every value that `dump` writes.
 _LONGEST_CELL = 1 << 31
@@ -94,7 +94,7 @@ def read(
     for row in records:
         record = dict(row)
         named = record.pop(MAP_COLUMN, None)
-        if named is not None and not isinstance(named, str):
+        if named is not None and not is_text(named):
             raise lines.wrong(f"has a {MAP_COLUMN} that is no text")
         if named is not None and not record:
             raise lines.wrong(f"has no column beside {MAP_COLUMN}")

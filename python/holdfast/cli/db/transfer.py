@@ -62,7 +62,7 @@ def load(
     ] = None,
     max_bytes: Annotated[
         int | None,
-        typer.Option("--max-bytes", metavar="N", min=1, help="The limit of growth."),
+        typer.Option("--max-bytes", metavar="N", min=1, max=1 << 44, help="The limit of growth."),
     ] = None,
     journal_bytes: options.JournalBytes = None,
     named: MapName = None,
