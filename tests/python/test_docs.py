@@ -94,6 +94,15 @@ def test_every_page_can_be_reached_from_the_readme():
     assert sorted(_name(page) for page in documentation - reached) == []
 
 
+def test_the_page_of_reproduce_names_every_figure():
+    page = (REPOSITORY / "docs/reference/reproduce.md").read_text()
+    named = set(re.findall(r"`([\w-]+)`", page))
+    for stem, first, last in re.findall(r"`([\w-]+)-(\d+)` to `\1-(\d+)`", page):
+        named |= {f"{stem}-{n}" for n in range(int(first), int(last) + 1)}
+    figures = {path.stem for path in (REPOSITORY / "experiments/figures").glob("*.toml")}
+    assert sorted(figures - named) == []
+
+
 def test_every_page_that_a_source_names_exists():
     lost = []
     for path in FILES:

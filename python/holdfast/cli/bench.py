@@ -128,7 +128,7 @@ def _roomier_folder(domain: str, configurations: int) -> Path | None:
 
 
 def finish(report: Report) -> None:
-    """Fails if a configuration did: with 1 if a check failed, with 2 if it could not be run."""
+    """Fails if a configuration did, with the exit status of its failure."""
     failed = report.failures()
     if failed:
         why = failed[0].error_message
