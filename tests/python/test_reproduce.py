@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Are figures and claims read, run and judged as docs/reference/reproduce.md says?"""
 
+import errno
 import json
 import sys
 from dataclasses import replace
@@ -8,7 +9,7 @@ from dataclasses import replace
 import pytest
 from toy_paper import CLAIM, FIGURE, write
 
-from holdfast import catalog, errors
+from holdfast import catalog, errors, plots
 from holdfast.lab import claims, draw, figures, metrics, report, reproduce, runs
 from holdfast.lab.cache import Cache
 from holdfast.lab.cells import Cell, CellSpec, Outcome
@@ -482,6 +483,22 @@ def test_a_claim_brings_the_figures_it_reads():
     selection = reproduce.select(["F1d"])
     assert list(selection.figures) == ["fur-6", "fur-8", "fur-9"]
     assert [claim.id for claim in selection.claims] == ["F1d"]
+
+
+@pytest.mark.parametrize(("number", "status"), [(errno.ENOSPC, 3), (errno.EACCES, 2)])
+def test_a_folder_that_takes_no_data_has_its_exit_status(
+    toy, tmp_path, monkeypatch, number, status
+):
+    def fail(*_):
+        raise OSError(number, "the reason")
+
+    monkeypatch.setattr(report, "write_json", fail)
+    monkeypatch.setattr(plots, "missing", lambda: "all")
+    outcomes = [(cell, Outcome("failed", reason="no luck")) for cell in toy.cells()]
+    done = reproduce.Reproduction(Results({"toy-1": toy}, outcomes), [], outcomes)
+    with pytest.raises(errors.Failure, match=r"cannot write to .*: the reason") as caught:
+        reproduce.write(done, tmp_path)
+    assert caught.value.exit_status == status
 
 
 def test_drawings_and_tables_take_incomplete_figures(toy, tmp_path):

@@ -99,7 +99,7 @@ def write(
         text = json.dumps({"claims": [v.as_json() for v in reproduction.verdicts]}, indent=1)
         (folder / "claims.json").write_text(text + "\n")
     except OSError as failure:
-        raise errors.BadUsage(f"cannot write to {folder}: {failure.strerror}") from None
+        raise errors.of_system(failure, f"cannot write to {folder}") from None
     return pictures
 
 
