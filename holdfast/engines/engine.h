@@ -155,7 +155,8 @@ struct Context {
   /// Set by the heap while a body runs that names partitions.
   Partitions partitions = Partitions::all();
   void* handle = nullptr;  ///< set by AnyEngine for itself
-  /// Set when an exception has left a nested body. The outer transaction must not commit then.
+  /// Set when an exception has left a nested body, or a load, store or allocation that the
+  /// transaction cannot do without. The transaction must not commit even if the body swallows it.
   std::exception_ptr nested_failure;
 
   bool covers(const void* p, size_t n) const {

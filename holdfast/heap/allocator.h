@@ -5,6 +5,7 @@
 
 #include <array>
 #include <bit>
+#include <exception>
 
 #include "holdfast/heap/heap_bounds.h"
 #include "holdfast/heap/layout.h"
@@ -127,6 +128,14 @@ class Allocator {
     using Engine = E;
     using Machine = typename E::Machine;
   };
+
+  /// The transaction does not commit even if its body swallows the exception, because the body may
+  /// have left an operation half done.
+  [[noreturn]] static void throw_growth_needed(size_t bytes) {
+    auto* const context = static_cast<Context*>(E::Machine::context());
+    context->nested_failure = std::make_exception_ptr(GrowthNeeded{bytes});
+    throw GrowthNeeded{bytes};
+  }
 
   static void released(void* block, size_t bytes) {
     if constexpr (requires { E::released(block, bytes); }) {
@@ -310,7 +319,7 @@ class Allocator {
 
   void* allocate_large(size_t bytes) {
     if (bytes > size_t{1} << 46) {
-      throw GrowthNeeded{bytes};
+      throw_growth_needed(bytes);
     }
     const size_t chunks = run_chunks(bytes);
     Chunk* header = take_chunks(chunks);
@@ -338,7 +347,7 @@ class Allocator {
     }
     const uint64_t top = header_->top;
     if (top + n > header_->limit) {
-      throw GrowthNeeded{(top + n) * chunk_};
+      throw_growth_needed((top + n) * chunk_);
     }
     header_->top = top + n;
     Chunk* run = chunk_at(top);

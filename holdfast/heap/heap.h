@@ -38,8 +38,9 @@ namespace holdfast {
 /// Bodies. The engine may run a body several times, and on another thread (flat combining). So the
 /// body assigns to the variables it captures, never accumulates, and does nothing that cannot be
 /// repeated. An exception that leaves the body rolls the transaction back and propagates to the
-/// caller; a holdfast::Error is returned as a Status instead. If the transaction aborts inside a
-/// destructor or a noexcept function that touches a Field, the program ends.
+/// caller; a holdfast::Error is returned as a Status instead. An allocation or store that finds no
+/// room ends the transaction even if the body swallows its exception. If the transaction aborts
+/// inside a destructor or a noexcept function that touches a Field, the program ends.
 ///
 /// Nesting is flat: an inner update or read is part of the outer transaction. An exception that
 /// leaves the inner one dooms the outer one. update inside read is an error.

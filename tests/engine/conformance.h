@@ -548,6 +548,41 @@ void transactions_larger_than_the_log_commit_or_name_the_option(W& w) {
   expect_sound(w.heap());
 }
 
+/// A body that swallows the exceptions of its stores has committed each of them, or none.
+template <class W>
+void a_swallowed_failure_to_store_commits_nothing(W& w) {
+  using H = typename W::H;
+  constexpr size_t kWords = 1024;
+  make_logs_small(w);
+  auto& heap = w.heap();
+  auto* words =
+      static_cast<Words<H>*>(heap.update([&] { return H::allocate(kWords * 16); }).value());
+  heap.update([&] { store_apart<H>(words, 1, 7); }).check();
+  bool swallowed = false;
+  const Status status = heap.update([&] {
+    swallowed = false;
+    for (size_t i = 0; i < kWords; ++i) {
+      try {
+        words[2 * i] = i + 1;
+      } catch (...) {
+        swallowed = true;
+      }
+    }
+  });
+  if (!status.ok()) {
+    EXPECT_EQ(status.code(), Code::out_of_space) << status.to_string();
+    EXPECT_EQ(heap.read([&] { return words[0].load(); }).value(), 7u);
+  } else {
+    EXPECT_FALSE(swallowed);
+    for (size_t i = 0; i < kWords; ++i) {
+      ASSERT_EQ(heap.read([&] { return words[2 * i].load(); }).value(), i + 1);
+    }
+  }
+  // The next update does not fail for the same reason.
+  heap.update([&] { store_apart<H>(words, 1, 9); }).check();
+  EXPECT_EQ(heap.read([&] { return words[0].load(); }).value(), 9u);
+}
+
 /// A transaction that needs more data and a larger log than there are. When it is repeated, the
 /// heap has room for both.
 template <class W>

@@ -3,6 +3,7 @@
 // Questions about allocation.
 #pragma once
 
+#include "tests/careless.h"
 #include "tests/engine/conformance.h"
 
 namespace holdfast::conformance {
@@ -288,6 +289,39 @@ void free_runs_are_merged(W& w) {
         .check();
     free_bytes();
   }
+}
+
+/// The body runs again once the heap has grown, as if it had not swallowed the exception. When the
+/// heap is full, nothing commits.
+template <class W>
+void a_swallowed_failure_to_allocate_commits_nothing(W& w) {
+  using H = typename W::H;
+  w.options().max_bytes = w.options().bytes * 4;
+  auto& heap = w.heap();
+  auto* c = cells(heap);
+  const size_t before = heap.superblock().data_bytes();
+  const size_t bytes = w.options().bytes / 8;
+  int64_t made = 0;
+  Status status;
+  while (made < 100 && status.ok()) {
+    void* block = nullptr;
+    status = heap.update([&] {
+      c->cell[0].value += 1;
+      block = nullptr;
+      careless([&] {
+        block = made % 2 == 0 ? H::allocate(bytes) : H::exchange(H::allocate(100), 100, bytes);
+      });
+      c->cell[1].value += 1;
+    });
+    ASSERT_TRUE(!status.ok() || block != nullptr) << "committed without block " << made;
+    made += status.ok() ? 1 : 0;
+  }
+  EXPECT_EQ(status.code(), Code::out_of_space) << status.to_string();
+  EXPECT_GT(heap.superblock().data_bytes(), before);
+  EXPECT_EQ(values(heap)[0], made);
+  EXPECT_EQ(values(heap)[1], made);
+  heap.update([&] { c->cell[0].value = 0; }).check();  // does not fail for the same reason
+  expect_sound(heap);
 }
 
 template <class W>

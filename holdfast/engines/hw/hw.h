@@ -35,6 +35,7 @@
 #include "holdfast/engines/hw/hw_fallback.h"
 #include "holdfast/engines/hw/hw_isolation.h"
 #include "holdfast/engines/parts/basics/retry.h"
+#include "holdfast/engines/parts/basics/run_body.h"
 #include "holdfast/engines/parts/basics/slot_statistics.h"
 
 namespace holdfast {
@@ -200,7 +201,7 @@ class Hardware {
     auto* const t = static_cast<Transaction*>(context);
     t->bytes_stored += n;
     if (t->in_software) {
-      t->fallback->before_store(p, n);
+      must_succeed(*t, [&] { t->fallback->before_store(p, n); });
     }
   }
 

@@ -108,8 +108,9 @@ class FirstWrites {
   void fresh(const undo::Range& /*block*/) {}
 
   /// Calls save(run) for each run of units that need entries. If it throws, no unit counts as saved
-  /// any more. Later stores then add entries for bytes of the running transaction. They do no harm,
-  /// because a roll-back restores the oldest entries last.
+  /// any more. A body that swallows the exception may still store before it is rolled back, which
+  /// adds entries for bytes of the running transaction. They do no harm, because a roll-back
+  /// restores the oldest entries last.
   template <class F>
   void add(const undo::Range& range, F&& save) {
     any_ = true;

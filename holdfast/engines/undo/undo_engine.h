@@ -12,6 +12,7 @@
 
 #include "holdfast/base/bytes.h"
 #include "holdfast/engines/engine.h"
+#include "holdfast/engines/parts/basics/run_body.h"
 #include "holdfast/engines/parts/basics/slot_statistics.h"
 
 namespace holdfast::undo {
@@ -169,11 +170,13 @@ class UndoEngine {
     std::vector<Range> released;  // blocks that this transaction has freed
 
     void before_store(const void* p, size_t n) {
-      ranges.add({static_cast<const std::byte*>(p), n}, [&](const Range& range) {
-        if (!owner->machine_.skips(Site{"undo.record"})) {
-          const PhaseScope<M> scope(Phase::log_flush);
-          owner->log_.append(range.begin, range.bytes);
-        }
+      must_succeed(*this, [&] {  // for example, the log may be full
+        ranges.add({static_cast<const std::byte*>(p), n}, [&](const Range& range) {
+          if (!owner->machine_.skips(Site{"undo.record"})) {
+            const PhaseScope<M> scope(Phase::log_flush);
+            owner->log_.append(range.begin, range.bytes);
+          }
+        });
       });
       owner->statistics_.here().bytes_stored += n;
       owner->statistics_.here().bytes_written += n;

@@ -25,13 +25,25 @@ std::exception_ptr run_body(Context& t, FunctionRef<void()> body, bool& aborted)
     failure = std::current_exception();
   }
   M::set_context(outer);
-  if (t.nested_failure) [[unlikely]] {  // the body swallowed a nested body's exception
+  if (t.nested_failure) [[unlikely]] {  // the body swallowed an exception
     if (!failure) {
       failure = t.nested_failure;
     }
     t.nested_failure = nullptr;
   }
   return failure;
+}
+
+/// Calls f inside the body of transaction `t`. If f throws, the transaction fails even if the body
+/// swallows the exception.
+template <class F>
+void must_succeed(Context& t, F&& f) {
+  try {
+    f();
+  } catch (...) {
+    t.nested_failure = std::current_exception();
+    throw;
+  }
 }
 
 /// For engines that need no report of an abort: the transaction knows by itself, or never aborts.

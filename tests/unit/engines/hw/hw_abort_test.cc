@@ -10,6 +10,7 @@
 #include "holdfast/engines/hw/hw.h"
 #include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/heap/heap.h"
+#include "tests/careless.h"
 #include "tests/unit/engines/engine_fixture.h"
 #include "tests/unit/hardware/design_fixture.h"
 
@@ -208,10 +209,17 @@ TEST_F(HwAborts, AFallbackThatFailsIsRolledBack) {
     }
     EXPECT_EQ(update(60, 2).code(), Code::out_of_space) << "60 lines are too many for the log";
     EXPECT_EQ(heap_->get(0), 1u);
+    EXPECT_THROW(heap_->engine().update([&] {
+      for (size_t line = 0; line < 60; ++line) {
+        careless([&] { heap_->set(8 * line, 2); });
+      }
+    }),
+                 Error);
+    EXPECT_EQ(heap_->get(0), 1u) << "the body had swallowed the error";
     update(6, 3).check();
     EXPECT_EQ(heap_->get(8 * 5), 3u);
   });
-  EXPECT_EQ(heap_->engine().statistics().lock_fallbacks, 3u);
+  EXPECT_EQ(heap_->engine().statistics().lock_fallbacks, 4u);
 }
 
 TEST_F(HwAborts, ALackOfRoomThatEndsIsNoError) {

@@ -44,6 +44,33 @@ TYPED_TEST_P(UndoEngines, AFullLogEndsTheTransactionOnly) {
   EXPECT_EQ(heap->read(2), 3u);
 }
 
+TYPED_TEST_P(UndoEngines, ASwallowedErrorOfAFullLogEndsTheTransactionToo) {
+  TypeParam heap(Options{{"log_bytes", "4032"}});
+  heap->write(0, 1);
+  size_t swallowed = 0;
+  try {
+    heap->engine().update([&] {
+      for (size_t i = 0; i < heap->words(); i += 2) {
+        try {
+          heap->set(i, 5);
+        } catch (const Error&) {
+          ++swallowed;
+        }
+      }
+    });
+    ADD_FAILURE() << "committed without " << swallowed << " stores";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.status().code(), Code::out_of_space);
+  }
+  EXPECT_GT(swallowed, 0u);
+  EXPECT_EQ(heap->read(0), 1u);
+  for (size_t i = 2; i < heap->words(); i += 2) {
+    ASSERT_EQ(heap->read(i), 0u);
+  }
+  heap->write(2, 3);
+  EXPECT_EQ(heap->read(2), 3u);
+}
+
 /// A trap: with the first record of a word undone first, a later one wins.
 TYPED_TEST_P(UndoEngines, RollBackRestoresWhatWasThereAtFirst) {
   TypeParam heap;
@@ -105,6 +132,7 @@ TYPED_TEST_P(UndoEngines, EveryCrashGivesBeforeOrAfter) {
 }
 
 REGISTER_TYPED_TEST_SUITE_P(UndoEngines, AFullLogEndsTheTransactionOnly,
+                            ASwallowedErrorOfAFullLogEndsTheTransactionToo,
                             RollBackRestoresWhatWasThereAtFirst, EveryCrashGivesBeforeOrAfter);
 
 }  // namespace holdfast::undo_suite
