@@ -47,6 +47,7 @@ Status other_root(const std::string& file, const RootInfo& root, const RootType&
 [[noreturn]] void throw_root_name();
 [[noreturn]] void throw_no_free_root();
 
+/// Cuts the text off behind 47 characters.
 inline RootText root_text(std::string_view text) {
   RootText padded{};
   std::copy_n(text.begin(), std::min(text.size(), padded.size() - 1), padded.begin());
@@ -66,22 +67,18 @@ class Roots {
  public:
   explicit Roots(DataHeader<E>* header) : header_(header) {}
 
+  /// Returns null if there is no such root, or can be none of this name.
   Root<E>* find(std::string_view name) const {
     const RootText text = root_text(name);
-    for (Root<E>& root : header_->roots) {
-      if (root.name.load() == text) {
-        return &root;
-      }
-    }
-    return nullptr;
+    return is_name(name) ? first([&](const RootText& named) { return named == text; }) : nullptr;
   }
 
-  /// Throws Error if the name is too long or the table is full.
+  /// Throws Error if the name is empty or too long, or the table is full.
   void add(std::string_view name, const RootType& type, std::byte* object) {
-    if (name.empty() || name.size() >= sizeof(RootText)) {
+    if (!is_name(name)) {
       throw_root_name();
     }
-    Root<E>* root = find("");
+    Root<E>* root = first([](const RootText& named) { return !is_named(named); });
     if (root == nullptr) {
       throw_no_free_root();
     }
@@ -106,6 +103,21 @@ class Roots {
   }
 
  private:
+  static bool is_name(std::string_view name) {
+    return name.size() < sizeof(RootText) && is_named(root_text(name));
+  }
+
+  /// Returns the first entry whose name satisfies the condition, or null.
+  template <class F>
+  Root<E>* first(F&& condition) const {
+    for (Root<E>& root : header_->roots) {
+      if (condition(root.name.load())) {
+        return &root;
+      }
+    }
+    return nullptr;
+  }
+
   DataHeader<E>* header_;
 };
 

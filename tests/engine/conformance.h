@@ -412,6 +412,30 @@ void roots_know_their_type(W& w) {
   expect_sound(w.heap());
 }
 
+/// A trap: the table of roots has the objects of removed roots in its free entries.
+template <class W>
+void only_names_of_roots_find_them(W& w) {
+  using H = typename W::H;
+  auto& heap = w.heap();
+  const std::string longest(47, 'x');
+  auto* first = heap.template root<Cells<H>>(longest).value();
+  auto* gone = heap.template root<Cells<H>>("gone").value();
+  heap.update([&] {
+        heap.remove_root("gone");
+        H::destroy(gone);
+      })
+      .check();
+  for (const std::string& name : {std::string(), longest + "x", std::string(60, 'x')}) {
+    EXPECT_EQ(heap.template find_root<Cells<H>>(name).status().code(), Code::not_found) << name;
+    EXPECT_EQ(heap.template root<Cells<H>>(name).status().code(), Code::invalid_argument) << name;
+    heap.update([&] { heap.remove_root(name); }).check();
+  }
+  EXPECT_EQ(heap.template find_root<Cells<H>>("gone").status().code(), Code::not_found);
+  EXPECT_EQ(heap.template find_root<Cells<H>>(longest).value(), first);
+  EXPECT_EQ(heap.list_roots().size(), 1u);
+  expect_sound(heap);
+}
+
 template <class W>
 void the_heap_grows_and_says_when_it_is_full(W& w) {
   using H = typename W::H;

@@ -41,6 +41,7 @@ std::vector<Question<W>> all_questions() {
       {"FieldsOfEverySize", &fields_of_every_size<W>},
       {"FieldsAcrossWords", &fields_across_words<W>},
       {"RootsKnowTheirType", &roots_know_their_type<W>},
+      {"OnlyNamesOfRootsFindThem", &only_names_of_roots_find_them<W>},
       {"FreedBlocksAreReusedAndNothingLeaks", &freed_blocks_are_reused_and_nothing_leaks<W>},
       {"ABlockIsFreedOnce", &a_block_is_freed_once<W>},
       {"ABlockIsExchanged", &a_block_is_exchanged<W>},
