@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace holdfast {
@@ -121,5 +122,11 @@ class [[nodiscard]] Result {
   Status status_;
   std::optional<T> value_;
 };
+
+/// The result of a call that may fail itself and runs a body which returns R: a Status for none or
+/// a Status, else a Result<R>.
+template <class R>
+using BodyResult =
+    std::conditional_t<std::is_void_v<R> || std::is_same_v<R, Status>, Status, Result<R>>;
 
 }  // namespace holdfast

@@ -90,7 +90,8 @@ class Heap {
   /// errors.
   Status close();
 
-  /// Runs body as one transaction. Returns a Status if the body returns void, else a Result.
+  /// Runs body as one transaction. Returns a Status if the body returns void or a Status, else a
+  /// Result. Only an exception rolls back; the body's Status is returned after the commit.
   /// `commit` says whether it waits for its durability. The word of an inner update does not count.
   template <class F>
   auto update(F&& body, Commit commit = Commit::unsaid) {
@@ -386,7 +387,7 @@ class Heap {
       auto keep = [&] { result.emplace(body()); };
       Status status = execute<kMode>(partitions, FunctionRef<void()>(keep), commit);
       // NOLINTNEXTLINE(bugprone-unchecked-optional-access): ok says that the body has run
-      return status.ok() ? Result<R>(std::move(*result)) : Result<R>(std::move(status));
+      return status.ok() ? BodyResult<R>(std::move(*result)) : BodyResult<R>(std::move(status));
     }
   }
 

@@ -65,7 +65,7 @@ class HeapAtRest {
   template <class F>
   auto read(F&& body) {
     using R = std::invoke_result_t<F&>;
-    using Outcome = std::conditional_t<std::is_void_v<R>, Status, Result<NotVoid<R>>>;
+    using Outcome = BodyResult<R>;
     try {
       if (Status status = ready_(); !status.ok()) {
         return Outcome(std::move(status));
@@ -94,9 +94,7 @@ class HeapAtRest {
   /// Returns misuse. The functions below that would change the heap fail in the same way.
   template <class F>
   auto update(F&& /*body*/) {
-    using R = std::invoke_result_t<F&>;
-    using Outcome = std::conditional_t<std::is_void_v<R>, Status, Result<NotVoid<R>>>;
-    return Outcome(AtRest::refusal());
+    return BodyResult<std::invoke_result_t<F&>>(AtRest::refusal());
   }
   template <class T, class... A>
   Result<T*> root(std::string_view /*name*/, A&&... /*arguments*/) {
@@ -150,9 +148,6 @@ class HeapAtRest {
       return uint64_t{0};
     }
   }
-
-  template <class R>
-  using NotVoid = std::conditional_t<std::is_void_v<R>, int, R>;
 
   std::byte* data() const { return reinterpret_cast<std::byte*>(superblock_.base); }
   Roots<AtRest> roots() const { return Roots(reinterpret_cast<DataHeader<AtRest>*>(data())); }

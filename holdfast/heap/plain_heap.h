@@ -180,17 +180,13 @@ class PlainHeap {
         body();
         return Status();
       } else {
-        return Result<R>(body());
+        return BodyResult<R>(body());
       }
     } catch (const Error& error) {
       if (!outermost) {
         throw;
       }
-      if constexpr (std::is_void_v<R>) {
-        return error.status();
-      } else {
-        return Result<R>(error.status());
-      }
+      return BodyResult<R>(error.status());
     }
   }
 

@@ -157,6 +157,9 @@ TEST(HeapAtRest, IsForReaders) {
   auto* const seen = at_rest.find_root<Root<HeapAtRest>>("root").value();
   EXPECT_EQ(at_rest.update([] {}).code(), Code::misuse);
   EXPECT_EQ(at_rest.update([] { return 1; }).status().code(), Code::misuse);
+  EXPECT_TRUE(at_rest.read([&] { return seen->tree.check(); }).ok());
+  EXPECT_EQ(at_rest.read([] { return Status(Code::busy, ""); }).code(), Code::busy);
+  EXPECT_EQ(at_rest.update([] { return Status(); }).code(), Code::misuse);
   EXPECT_EQ(at_rest.root<Root<HeapAtRest>>("another").status().code(), Code::misuse);
   EXPECT_EQ(at_rest.read([&] { seen->sum = 7; }).code(), Code::misuse);
   EXPECT_EQ(at_rest.read([&] { seen->tree.insert(1, 1); }).code(), Code::misuse);

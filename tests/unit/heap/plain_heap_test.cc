@@ -118,6 +118,12 @@ TEST_F(PlainHeapTest, LargeBlocksAreFreedOnce) {
   EXPECT_EQ(free(block, 4097).code(), Code::misuse);
 }
 
+TEST_F(PlainHeapTest, ABodysStatusIsTheResult) {
+  EXPECT_EQ(heap_.update([] { return Status(Code::not_found, ""); }).code(), Code::not_found);
+  EXPECT_TRUE(heap_.read([] { return Status(); }).ok());
+  EXPECT_EQ(heap_.read([]() -> Status { throw Error(Status(Code::busy, "")); }).code(), Code::busy);
+}
+
 TEST_F(PlainHeapTest, BlocksInUseAreCounted) {
   EXPECT_EQ(heap_.live_blocks(), 0u);
   EXPECT_EQ(heap_.live_bytes(), 0u);

@@ -54,7 +54,7 @@ class SnapshotHeap {
     } else {
       std::optional<R> result;
       concurrently({[&] { result.emplace(body()); }});
-      return Result<R>(std::move(*result));
+      return BodyResult<R>(std::move(*result));
     }
   }
   template <class F>

@@ -221,12 +221,12 @@ class UndoHeap {
       try {
         execute(keep);
       } catch (const Error& error) {
-        return Result<R>(error.status());
+        return BodyResult<R>(error.status());
       }
       if (!result) {
-        return Result<R>(Status(Code::misuse, "the body did not run"));
+        return BodyResult<R>(Status(Code::misuse, "the body did not run"));
       }
-      return Result<R>(std::move(*result));
+      return BodyResult<R>(std::move(*result));
     }
   }
 
