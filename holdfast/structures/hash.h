@@ -21,8 +21,8 @@ struct KeyHash {
                 "a key with padding or floating point needs a hash of its own");
 
   uint64_t operator()(const K& key) const {
-    if constexpr (std::integral<K> || std::is_enum_v<K>) {
-      return mix64(static_cast<uint64_t>(key));
+    if constexpr (sizeof(K) <= sizeof(uint64_t) && (std::integral<K> || std::is_enum_v<K>)) {
+      return mix64(widened(key));
     } else {
       uint64_t hash = sizeof(K);
       const auto* bytes = reinterpret_cast<const unsigned char*>(&key);
@@ -32,6 +32,21 @@ struct KeyHash {
         hash = mix64(hash ^ word);
       }
       return hash;
+    }
+  }
+
+ private:
+  /// Platforms disagree whether char and wchar_t have a sign. Here they have one, as on x86.
+  template <class N>
+  static uint64_t widened(N n) {
+    if constexpr (std::is_enum_v<N>) {
+      return widened(static_cast<std::underlying_type_t<N>>(n));
+    } else if constexpr (std::same_as<N, char>) {
+      return static_cast<uint64_t>(static_cast<signed char>(n));
+    } else if constexpr (std::same_as<N, wchar_t>) {
+      return static_cast<uint64_t>(static_cast<int32_t>(n));
+    } else {
+      return static_cast<uint64_t>(n);
     }
   }
 };
