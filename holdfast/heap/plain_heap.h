@@ -157,6 +157,7 @@ class PlainHeap {
   static constexpr size_t kAlignment = 64;
   static constexpr size_t kSlabBytes = size_t{64} << 10;
   static constexpr size_t kLargestSmall = 4096;
+  static constexpr size_t kMost = size_t{1} << 46;  // bytes of a block, as in Heap
 
   struct Root {
     void* object;
@@ -198,6 +199,10 @@ class PlainHeap {
   static void release(void* block) { ::operator delete(block, std::align_val_t{kAlignment}); }
 
   void* take(size_t bytes) {
+    if (bytes > kMost) {
+      throw Error(Status(Code::out_of_space,
+                         "plain heap: no room for " + std::to_string(bytes) + " bytes"));
+    }
     const size_t size = rounded(bytes);
     void* block = nullptr;
     if (size > kLargestSmall) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "holdfast/base/status.h"
 #include "holdfast/base/type_text.h"
@@ -31,9 +32,11 @@ class FixedHashMap {
   static constexpr const char* kTypeName = TypeText<"holdfast.FixedHashMap", K, V, Hash>::kValue;
   static constexpr uint32_t kTypeVersion = 1;
 
-  /// `buckets`: at least 1; best about the number of entries to come.
+  /// `buckets`: at least 1; best about the number of entries to come. Throws
+  /// Error(invalid_argument) for a number that no heap can hold.
   explicit FixedHashMap(uint64_t buckets)
-      : count_(buckets), bucket_(static_cast<Bucket*>(H::allocate(buckets * sizeof(Bucket)))) {
+      : count_(checked(buckets)),
+        bucket_(static_cast<Bucket*>(H::allocate(buckets * sizeof(Bucket)))) {
     Bucket* bucket = bucket_;
     for (uint64_t i = 0; i < buckets; ++i) {
       bucket[i] = nullptr;
@@ -111,6 +114,16 @@ class FixedHashMap {
 
   /// Checks cost the square of a chain's length. A table with longer chains counts as damaged.
   static constexpr size_t kLongestChain = size_t{1} << 20;
+
+  static uint64_t checked(uint64_t buckets) {
+    constexpr uint64_t kMost = SIZE_MAX / sizeof(Bucket);
+    if (buckets == 0 || buckets > kMost) [[unlikely]] {
+      throw Error(Status(Code::invalid_argument, "a hash map has from 1 to " +
+                                                     std::to_string(kMost) + " buckets, not " +
+                                                     std::to_string(buckets)));
+    }
+    return buckets;
+  }
 
   Bucket& bucket_of(const K& key) const { return bucket_.load()[index_of(key, count_)]; }
 

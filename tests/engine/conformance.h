@@ -570,6 +570,15 @@ void transactions_larger_than_the_log_commit_or_name_the_option(W& w) {
                  throw std::runtime_error("no");
                })),
                std::runtime_error);
+  // Nor does one that asks for impossible room, which a sum with the bytes of a log might overflow.
+  EXPECT_EQ(w.heap()
+                .update([&] {
+                  store_apart<H>(words, kWords, 200);
+                  store_apart<H>(words + 1, kWords, 200);
+                  H::allocate(SIZE_MAX);
+                })
+                .code(),
+            Code::out_of_space);
   w.reopen();
   w.heap()
       .read([&] {

@@ -118,6 +118,14 @@ TEST_F(PlainHeapTest, LargeBlocksAreFreedOnce) {
   EXPECT_EQ(free(block, 4097).code(), Code::misuse);
 }
 
+TEST_F(PlainHeapTest, ABlockOfImpossibleSizeIsAnError) {
+  for (const size_t bytes : {SIZE_MAX, SIZE_MAX - 63, SIZE_MAX / 2 + 1, (size_t{1} << 46) + 1}) {
+    EXPECT_EQ(heap_.update([&] { PlainHeap::allocate(bytes); }).code(), Code::out_of_space)
+        << bytes;
+  }
+  EXPECT_EQ(heap_.live_blocks(), 0u);
+}
+
 TEST_F(PlainHeapTest, ABodysStatusIsTheResult) {
   EXPECT_EQ(heap_.update([] { return Status(Code::not_found, ""); }).code(), Code::not_found);
   EXPECT_TRUE(heap_.read([] { return Status(); }).ok());

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Do keys keep their hashes?
+// Do keys keep their hashes, and are impossible numbers of buckets refused?
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstdint>
 
+#include "holdfast/heap/plain_heap.h"
+#include "holdfast/structures/fixed_hash_map.h"
 #include "holdfast/structures/hash.h"
 
 namespace holdfast::hash_maps_test {
@@ -51,6 +53,20 @@ TEST(KeyHash, AllBytesOfAKeyCount) {
   EXPECT_EQ(hash(Wide{1} << 64 | Wide{1}), 0x7fc9967ea25ea21cu);
   EXPECT_EQ(hash(Pair{1, 2, {'a', 'b', 'c', 'd'}}), 0xd07e3a43aeabbe00u);
   EXPECT_EQ(hash(std::array<char, 3>{'a', 'b', '\xe4'}), 0x0a9e2d2854396105u);
+}
+
+TEST(FixedHashMap, AnImpossibleNumberOfBucketsIsAnError) {
+  using Map = FixedHashMap<PlainHeap, uint64_t, uint64_t>;
+  PlainHeap heap;
+  const auto code = [&](uint64_t buckets) {
+    return heap.update([&] { PlainHeap::make<Map>(buckets); }).code();
+  };
+  EXPECT_EQ(code(0), Code::invalid_argument);
+  EXPECT_EQ(code((uint64_t{1} << 61) + 1), Code::invalid_argument) << "8 bytes of buckets";
+  EXPECT_EQ(code(uint64_t{1} << 61), Code::invalid_argument) << "no byte of buckets";
+  EXPECT_EQ(code(UINT64_MAX), Code::invalid_argument);
+  EXPECT_EQ(code(UINT64_MAX / 8), Code::out_of_space);
+  EXPECT_EQ(code(1), Code::ok);
 }
 
 }  // namespace
