@@ -26,9 +26,8 @@ namespace holdfast {
 /// A durable heap: objects made of Field<T> in one file, changed by transactions.
 ///
 /// Durability. When update() returns ok, its changes are durable, in the sense of the persistence
-/// domain that the heap was opened with and of the engine's `durability`. After a crash at any
-/// instruction the heap holds exactly the committed transactions. Only code inside update() may
-/// store to a Field.
+/// domain that the heap was opened with and of the engine's `durability`. After a crash the heap
+/// holds exactly the committed transactions. Only code inside update() may store to a Field.
 ///
 /// Lag. An engine that can lag (option `lag`) may answer an update before it is durable. So may
 /// each engine over a journal. Then a crash may take the last updates, at most as many as the
@@ -38,9 +37,9 @@ namespace holdfast {
 /// Bodies. The engine may run a body several times, and on another thread (flat combining). So the
 /// body assigns to the variables it captures, never accumulates, and does nothing that cannot be
 /// repeated. An exception that leaves the body rolls the transaction back and propagates to the
-/// caller; a holdfast::Error is returned as a Status instead. An allocation or store that finds no
-/// room ends the transaction even if the body swallows its exception. If the transaction aborts
-/// inside a destructor or a noexcept function that touches a Field, the program ends.
+/// caller; a holdfast::Error is returned as a Status instead. An allocation or store without room
+/// ends the transaction even if the body swallows its exception. If the transaction aborts inside a
+/// destructor or a noexcept function that touches a Field, the program ends.
 ///
 /// Nesting is flat: an inner update or read is part of the outer transaction. An exception that
 /// leaves the inner one dooms the outer one. update inside read is an error.
@@ -54,7 +53,7 @@ namespace holdfast {
 /// call until it ends. With more than max_threads threads, the further ones wait for each other's
 /// transactions. Beside an engine's background thread, so does the last one of max_threads; if
 /// max_threads is 1, further threads get too_many_threads then. Only one thread at a time may call
-/// the other functions. After fork() the child process cannot use the heap; it gets misuse.
+/// the other functions. After fork() the child gets misuse, and may destroy its copy of the heap.
 ///
 /// Errors. After a failed write to the medium the heap is poisoned: every call returns io_error
 /// until the heap is opened again.
@@ -91,8 +90,8 @@ class Heap {
   Status close();
 
   /// Runs body as one transaction. Returns a Status if the body returns void or a Status, else a
-  /// Result. Only an exception rolls back; the body's Status is returned after the commit.
-  /// `commit` says whether it waits for its durability. The word of an inner update does not count.
+  /// Result. A failed Status of the body rolls back, as an exception does. `commit` says whether it
+  /// waits for its durability. The word of an inner update does not count.
   template <class F>
   auto update(F&& body, Commit commit = Commit::unsaid) {
     return transaction<Context::Mode::update>(Partitions::all(), body, commit);
@@ -382,12 +381,15 @@ class Heap {
     using R = std::invoke_result_t<F&>;
     if constexpr (std::is_void_v<R>) {
       return execute<kMode>(partitions, FunctionRef<void()>(body), commit);
+    } else if constexpr (std::is_same_v<R, Status>) {
+      auto checked = [&] { body().check(); };
+      return execute<kMode>(partitions, FunctionRef<void()>(checked), commit);
     } else {
       std::optional<R> result;
       auto keep = [&] { result.emplace(body()); };
       Status status = execute<kMode>(partitions, FunctionRef<void()>(keep), commit);
       // NOLINTNEXTLINE(bugprone-unchecked-optional-access): ok says that the body has run
-      return status.ok() ? BodyResult<R>(std::move(*result)) : BodyResult<R>(std::move(status));
+      return status.ok() ? Result<R>(std::move(*result)) : Result<R>(std::move(status));
     }
   }
 

@@ -84,14 +84,15 @@ void returns_what_the_body_returns(W& w) {
   EXPECT_EQ(heap.read([&] { return c->cell[0].value.load(); }).value(), 21);
   EXPECT_TRUE(heap.update([&] {}).ok());
   EXPECT_TRUE(heap.read([&] {}).ok());
-  // A Status is an outcome like any other, and rolls nothing back.
+  // A failed Status rolls back.
   const Status refused = heap.update([&] {
     c->cell[0].value = 8;
     return Status(Code::not_found, "nothing there");
   });
   EXPECT_EQ(refused.code(), Code::not_found);
-  EXPECT_EQ(heap.read([&] { return c->cell[0].value == 8 ? Status() : refused; }).to_string(),
+  EXPECT_EQ(heap.read([&] { return c->cell[0].value == 21 ? Status() : refused; }).to_string(),
             "ok");
+  EXPECT_EQ(heap.read([&] { return refused; }).code(), Code::not_found);
   const Status failed = heap.update([&]() -> Status { throw Error(Status(Code::busy, "")); });
   EXPECT_EQ(failed.code(), Code::busy);
 }
