@@ -114,10 +114,19 @@ void Database::remove(Dependent* dependent) {
     return;
   }
   const nb::gil_scoped_release release;
-  const std::lock_guard lock(dependents_mutex_);
-  if (dependents_.erase(dependent) != 0) {
-    dependent->drop();
+  if (gate_.enter() != Gate::Answer::entered) {
+    finish();  // drops all of them
+    return;
   }
+  const Gate::Exit exit(gate_, false);
+  {
+    const std::lock_guard lock(dependents_mutex_);
+    if (dependents_.erase(dependent) == 0) {
+      return;
+    }
+  }
+  // Without the lock. A call that has the dependent's own lock may wait for this one in add().
+  dependent->drop();
 }
 
 void Database::close() {
@@ -127,6 +136,10 @@ void Database::close() {
     return;
   }
   const nb::gil_scoped_release release;
+  finish();
+}
+
+void Database::finish() {
   gate_.close();
   const std::lock_guard once(ending_mutex_);  // concurrent calls wait for the first one
   if (!ended_) {

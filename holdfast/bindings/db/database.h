@@ -131,6 +131,8 @@ class Database : public std::enable_shared_from_this<Database> {
         read_only_(read_only),
         verify_reads_(verify_reads) {}
 
+  /// close() without the interpreter's lock.
+  void finish();
   void refuse_in_child() const;
   /// Raises the exception of an answer other than `entered`.
   void settle(Gate::Answer answer) const;
