@@ -107,6 +107,11 @@ Status Heap<E>::close() {
     return {};
   }
   closed_ = true;
+  if constexpr (requires { machine_.forked_child(); }) {
+    if (machine_.forked_child()) {  // mappings and threads exist in the parent only
+      return why_not_ready(Context::Mode::read);
+    }
+  }
   machine_.set_background(nullptr);
   give_back_memory(machine_, false);
   if (machine_.failed()) {

@@ -72,6 +72,12 @@ NativeMachine::NativeMachine(native::File file, size_t bytes,
 }
 
 NativeMachine::~NativeMachine() {
+  end_background();
+  slots_->close();
+}
+
+/// Stops and joins the background thread, which returns its slot.
+void NativeMachine::end_background() {
   if (background_ && forked_child()) {
     // The background thread does not exist in the child, and its mutex may stay locked for ever.
     // Destroying the object would hang, so it is leaked.
@@ -79,11 +85,10 @@ NativeMachine::~NativeMachine() {
     static_cast<void>(left);
   }
   background_.reset();
-  slots_->close();
 }
 
 void NativeMachine::set_background(std::function<bool()> f) {
-  background_.reset();  // stops and joins the former thread, which returns the slot
+  end_background();
   if (f) {
     // The thread has its slot before others ask for theirs: then one slot stays free for guests.
     std::latch has_slot(1);

@@ -254,6 +254,7 @@ class NativeMachine {
   NativeMachine(native::File file, size_t bytes, const native::Persistence& persistence,
                 const HtmCapabilities& htm, const NativeOptions& options);
 
+  void end_background();
   /// The calling thread's counters. Threads without a slot (-1) share the first element, which may
   /// miss some of their operations.
   Counters& mine() { return counters_[static_cast<size_t>(self()) + 1]; }

@@ -179,6 +179,12 @@ Status check_path(const std::string& path) {
                                       "' goes on behind a zero byte, and no file has such a name"};
 }
 
+File::File(int fd, std::string path) : fd_(fd), opener_(getpid()), path_(std::move(path)) {}
+
+bool File::inherited() const {
+  return getpid() != opener_;
+}
+
 File::~File() {
   if (fd_ >= 0) {
     ::close(fd_);

@@ -3,6 +3,8 @@
 // Heap files: creating, opening and locking them.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -25,14 +27,19 @@ struct FileSize {
 class File {
  public:
   File() = default;
-  File(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
-  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
+  File(int fd, std::string path);
+  File(File&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)), opener_(other.opener_), path_(std::move(other.path_)) {}
   File& operator=(File&& other) noexcept {
     std::swap(fd_, other.fd_);
+    std::swap(opener_, other.opener_);
     std::swap(path_, other.path_);
     return *this;
   }
   ~File();
+
+  /// True in a child forked from the process that opened the file.
+  bool inherited() const;
 
   int fd() const { return fd_; }
   const std::string& path() const { return path_; }
@@ -49,6 +56,7 @@ class File {
 
  private:
   int fd_ = -1;
+  pid_t opener_ = 0;  ///< the process that has opened it
   std::string path_;
 };
 

@@ -84,6 +84,9 @@ NativeMedium::NativeMedium(native::File file, size_t bytes, native::Persistence 
       placement_(std::random_device()()) {}
 
 NativeMedium::~NativeMedium() {
+  if (file_.inherited()) {
+    return;  // as in unmap()
+  }
   for (const Range& range : reserved_) {
     munmap(range.begin, range.bytes);
   }
@@ -264,6 +267,9 @@ uint64_t NativeMedium::allocated_bytes() const {
 }
 
 void NativeMedium::unmap(std::byte* p, size_t n) {
+  if (file_.inherited()) {
+    return;  // a forked child has no mappings of its parent, but maybe its own at this address
+  }
   n = round_up(n, kPageBytes);
   const bool home = journaled_ != nullptr && journaled_->remove(p, n);
   const std::lock_guard lock(mutex_);
