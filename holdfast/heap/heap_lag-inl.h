@@ -109,6 +109,7 @@ Status Heap<E>::close() {
   closed_ = true;
   if constexpr (requires { machine_.forked_child(); }) {
     if (machine_.forked_child()) {  // mappings and threads exist in the parent only
+      machine_.medium().leave_to_parent();
       return why_not_ready(Context::Mode::read);
     }
   }

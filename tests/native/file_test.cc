@@ -186,6 +186,56 @@ TEST(NativeFile, AChildsCopyOfTheLockIsNotReleasedByItsEnd) {
   expect_failure(file.path(), {}, Code::busy, "in use by");
 }
 
+TEST(NativeFile, ALockEndsBesideAChildsCopy) {
+  const NativeTestFile file;
+  auto machine = create(file.path());
+  int end[2];
+  ASSERT_EQ(pipe(end), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    char none = 0;
+    ::close(end[1]);
+    _exit(read(end[0], &none, 1) == 0 ? 0 : 1);  // until the parent has closed its end
+  }
+  ::close(end[0]);
+  machine.reset();
+  machine = open(file.path());
+  expect_failure(file.path(), {}, Code::busy, "in use by this process");
+  ::close(end[1]);
+  int how = -1;
+  EXPECT_EQ(waitpid(child, &how, 0), child);
+  EXPECT_EQ(how, 0);
+}
+
+TEST(NativeFile, AChildThatEndsItsMachineKeepsNoLock) {
+  const NativeTestFile file;
+  int parent_ended[2];
+  int result[2];
+  ASSERT_EQ(pipe(parent_ended), 0);
+  ASSERT_EQ(pipe(result), 0);
+  const int how = end_of_child([&] {
+    auto machine = create(file.path());
+    if (fork() != 0) {
+      _exit(0);  // without closing the file
+    }
+    machine.reset();
+    ::close(parent_ended[1]);
+    char opens = 'n';
+    if (read(parent_ended[0], &opens, 1) == 0) {
+      opens = NativeMachine::open(file.path(), {}).ok() ? 'y' : 'n';
+    }
+    return write(result[1], &opens, 1) == 1 ? 0 : 1;
+  });
+  EXPECT_EQ(how, 0);
+  ::close(parent_ended[1]);
+  char opens = 'n';
+  EXPECT_EQ(read(result[0], &opens, 1), 1);
+  EXPECT_EQ(opens, 'y');
+  ::close(parent_ended[0]);
+  ::close(result[0]);
+  ::close(result[1]);
+}
+
 TEST(NativeFile, StoresReachTheFile) {
   const NativeTestFile file;
   auto machine = create(file.path());

@@ -43,3 +43,55 @@ print("done")
         for closing in ("snapshot", "both"):
             path = tmp_path / f"{closing}{i}.db"
             assert python(script, path, closing) == (0, "done\n", "")
+
+
+def test_a_child_opens_anew_what_its_parent_has_closed(tmp_path):
+    script = """
+import os, sys, holdfast
+open_it = lambda: holdfast.open(sys.argv[1], domain="process")
+db = open_it()
+hears, tells = os.pipe()
+hears_child, tells_parent = os.pipe()
+child = os.fork()
+if child == 0:
+    os.read(hears, 1)
+    try:
+        open_it()
+        os._exit(1)
+    except holdfast.LockedError as error:
+        assert f"process {os.getppid()}" in str(error)
+    os.write(tells_parent, b"x")
+    os.read(hears, 1)
+    with open_it() as db:
+        os._exit(0 if db["k"] == b"v" else 2)
+db.close()
+db = open_it()  # although the child has a copy of what was closed
+db["k"] = "v"
+os.write(tells, b"x")
+os.read(hears_child, 1)
+db.close()
+os.write(tells, b"x")
+print(os.waitpid(child, 0)[1])
+"""
+    assert python(script, tmp_path / "a.db") == (0, "0\n", "")
+
+
+def test_a_child_that_closes_its_copy_outlives_its_parent(tmp_path):
+    script = """
+import os, sys, holdfast
+hears, closes = os.pipe()
+parent = os.fork()
+if parent == 0:
+    db = holdfast.open(sys.argv[1], domain="process")
+    db["k"] = "v"
+    if os.fork() != 0:
+        os._exit(0)  # without closing the database
+    db.close()
+    os.close(closes)
+    os.read(hears, 1)
+    with holdfast.open(sys.argv[1], domain="process") as db:
+        print(db["k"])
+    sys.exit(0)
+os.waitpid(parent, 0)
+"""
+    assert python(script, tmp_path / "a.db") == (0, "b'v'\n", "")

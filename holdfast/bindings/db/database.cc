@@ -131,8 +131,8 @@ void Database::remove(Dependent* dependent) {
 
 void Database::close() {
   if (forked_child()) {
-    // The database's locks may stay held for ever in the child.
-    db_.release();  // NOLINT(bugprone-unused-return-value)
+    // Without the gate: its lock may stay held for ever in the child.
+    db_.reset();
     return;
   }
   const nb::gil_scoped_release release;

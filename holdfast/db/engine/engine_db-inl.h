@@ -68,7 +68,8 @@ template <class E>
 EngineDB<E>::~EngineDB() {
   if (heap_->machine().forked_child()) {
     // A forked child has no mappings of the heap, and locks may stay held for ever. So the child
-    // frees nothing; the operating system does.
+    // frees nothing; the operating system does. It closes the file, whose lock it shares.
+    static_cast<void>(heap_->close());
     static_cast<void>(store_.release());
     static_cast<void>(heap_.release());
   }

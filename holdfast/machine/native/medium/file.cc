@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
 namespace holdfast::native {
 namespace {
@@ -58,8 +59,8 @@ std::string lock_holder(int fd) {
   return "another process";
 }
 
-/// A lock on the whole file. It belongs to the open file and ends with it: a killed process gives
-/// it up, and a forked child that closes its copy does not.
+/// A lock on the whole file. It belongs to the open file, which forked children share, and ends at
+/// the latest when all of them have closed it or have been killed.
 struct flock whole_file(short type) {
   struct flock range{};
   range.l_type = type;
@@ -185,10 +186,15 @@ bool File::inherited() const {
   return getpid() != opener_;
 }
 
-File::~File() {
-  if (fd_ >= 0) {
-    ::close(fd_);
+void File::close() {
+  if (fd_ < 0) {
+    return;
   }
+  if (!inherited()) {
+    struct flock none = whole_file(F_UNLCK);  // forked children may have the file open for long
+    fcntl(fd_, F_OFD_SETLK, &none);
+  }
+  ::close(std::exchange(fd_, -1));
 }
 
 Status file_error(const std::string& path, const std::string& what, int error) {

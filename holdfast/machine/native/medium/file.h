@@ -22,8 +22,9 @@ struct FileSize {
 
 /// An open file. The destructor closes it, which also releases its lock.
 ///
-/// A lock belongs to one opening: two openings exclude each other within a process too. A forked
-/// child shares its parent's lock. It ends when both have closed the file.
+/// A lock belongs to one opening: two openings exclude each other within a process too. It ends
+/// when the process closes the file. If the process ends without that, forked children keep the
+/// lock until each has closed its copy or ended.
 class File {
  public:
   File() = default;
@@ -36,8 +37,10 @@ class File {
     std::swap(path_, other.path_);
     return *this;
   }
-  ~File();
+  ~File() { close(); }
 
+  /// Closes the file. A forked child closes its copy alone.
+  void close();
   /// True in a child forked from the process that opened the file.
   bool inherited() const;
 

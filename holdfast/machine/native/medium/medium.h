@@ -84,6 +84,8 @@ class NativeMedium {
   /// Brings all lines home and leaves the journal empty. Makes the table of page checksums of a new
   /// heap that does not use its journal. OK without a journal.
   Status close_journal();
+  /// Closes a forked child's copy of the file, so that the child does not keep the parent's lock.
+  void leave_to_parent() { file_.close(); }
   /// Whether the journal may give the memory of private pages back that equal the file. Not at
   /// first. With false it returns when no page changes any more. All mappings exist before the
   /// first call with true.
