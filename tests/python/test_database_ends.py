@@ -45,6 +45,32 @@ print("done")
             assert python(script, path, closing) == (0, "done\n", "")
 
 
+def test_the_process_ends_beside_daemon_threads(tmp_path):
+    script = """
+import sys, threading, holdfast
+db = holdfast.open(sys.argv[1], domain="process")
+
+def put(): db.put("k", "v")
+def walk(): list(db.items())
+def transact(): db.transact(lambda t: t.put("t", t.get("k", "")))
+def look():
+    with db.snapshot() as snapshot:
+        snapshot.get("k")
+
+def repeat(call, begun):
+    while True:
+        call()
+        begun.set()
+
+for call in (put, walk, transact, look):
+    begun = threading.Event()
+    threading.Thread(target=repeat, args=(call, begun), daemon=True).start()
+    begun.wait()
+"""
+    for _ in range(5):
+        assert python(script, tmp_path / "a.db") == (0, "", "")
+
+
 def test_a_child_opens_anew_what_its_parent_has_closed(tmp_path):
     script = """
 import os, sys, holdfast

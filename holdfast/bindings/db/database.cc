@@ -61,7 +61,7 @@ std::shared_ptr<Database> Database::open(const std::string& path, const db::Opti
   db::DB* opened = nullptr;
   db::Status status;
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     status = db::DB::Open(options, path, &opened);
   }
   std::unique_ptr<db::DB> owned(opened);
@@ -113,7 +113,7 @@ void Database::remove(Dependent* dependent) {
   if (forked_child()) {
     return;
   }
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked;
   if (gate_.enter() != Gate::Answer::entered) {
     finish();  // drops all of them
     return;
@@ -135,7 +135,7 @@ void Database::close() {
     db_.reset();
     return;
   }
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked;
   finish();
 }
 

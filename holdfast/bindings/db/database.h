@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "holdfast/bindings/db/gate.h"
+#include "holdfast/bindings/db/unlocked.h"
 #include "holdfast/db/db.h"
 #include "holdfast/machine/native/threads/fork_guard.h"
 
@@ -76,7 +77,7 @@ class Database : public std::enable_shared_from_this<Database> {
     db::Status status;
     auto answer = Gate::Answer::closed;
     {
-      const nb::gil_scoped_release release;
+      const Unlocked unlocked;
       answer = gate_.enter();
       if (answer == Gate::Answer::entered) {
         const Gate::Exit exit(gate_, false);
@@ -143,7 +144,7 @@ class Database : public std::enable_shared_from_this<Database> {
     for (;;) {
       auto answer = Gate::Answer::not_yet;
       {
-        const nb::gil_scoped_release release;
+        const Unlocked unlocked;
         answer = ask();
         if (answer == Gate::Answer::entered) {
           work();

@@ -55,7 +55,7 @@ void Transaction::remove(Dependent* walk) {
   if (database_->forked_child()) {
     return;
   }
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked;
   const std::lock_guard lock(mutex_);
   if (walks_.erase(walk) != 0) {
     walk->drop();
