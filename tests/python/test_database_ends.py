@@ -4,6 +4,10 @@
 import subprocess
 import sys
 
+import pytest
+
+import holdfast
+
 
 def python(script, *arguments):
     """Runs it in a process of its own, since a deadlock would keep this one as well."""
@@ -43,6 +47,24 @@ print("done")
         for closing in ("snapshot", "both"):
             path = tmp_path / f"{closing}{i}.db"
             assert python(script, path, closing) == (0, "done\n", "")
+
+
+def test_iterators_end_with_what_they_have_read_ahead(tmp_path):
+    def first_half(walk):
+        for _ in range(100):
+            next(walk)
+        return walk
+
+    with holdfast.open(tmp_path / "a.db", domain="process") as db:
+        db.update({str(i): "v" for i in range(200)})
+        with db.transaction() as t:
+            of_transaction = first_half(iter(t.items()))
+        with pytest.raises(holdfast.MisuseError, match="over"):
+            next(of_transaction)
+        walks = [first_half(iter(source.items())) for source in (db, db.snapshot())]
+    for walk in walks:
+        with pytest.raises(holdfast.ClosedError):
+            next(walk)
 
 
 def test_the_process_ends_beside_daemon_threads(tmp_path):

@@ -41,6 +41,7 @@ void Entries::drop() {
   const std::lock_guard lock(mutex_);
   delete at_;
   at_ = nullptr;
+  dropped_ = true;
 }
 
 /// Frees the iterator.
@@ -137,6 +138,9 @@ void Entries::read_on() {
 }
 
 nb::object Entries::next() {
+  if (dropped_) {
+    ahead_.clear();  // reading on raises the reason
+  }
   if (!over_ && (ahead_.empty() || outdated()) && returned_ < walk_.limit.value_or(SIZE_MAX)) {
     read_on();
   }

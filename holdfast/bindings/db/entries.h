@@ -3,6 +3,7 @@
 // Walks over a database for Python.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -71,6 +72,7 @@ class Entries final : public Dependent {
   bool ended_ = false;
   size_t next_size_ = 1;
 
+  std::atomic<bool> dropped_{false};
   // The interpreter's lock guards these.
   std::deque<KeyAndValue> ahead_;
   std::optional<std::string> last_;  ///< the key of the last entry returned
