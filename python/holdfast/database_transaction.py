@@ -4,6 +4,7 @@
 from collections.abc import Iterable, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from holdfast import errors
 from holdfast.database_reader import Reader, native, or_default, path_of
 from holdfast.database_views import Bytes, Walk
 
@@ -12,8 +13,9 @@ if TYPE_CHECKING:
 
 
 class Named(Protocol):
-    """An object that stands for a map."""
+    """An object that stands for a map of its database, the default one without `_map`."""
 
+    _native: Any
     _map: "_db.Map | None"
 
 
@@ -90,6 +92,8 @@ class Transaction(TransactionMap):
         """
         if isinstance(named, str):
             return TransactionMap(self._native, self._database.open_map(named, False, None))
+        if named._map is None and named._native is not self._database:
+            raise errors.database_error("misuse", f"{named!r} belongs to another database")
         return TransactionMap(self._native, named._map)
 
     def rollback(self) -> None:

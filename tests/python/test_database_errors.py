@@ -182,3 +182,42 @@ def test_paths_are_bytes(small, tmp_path):
     expect(error, OSError, holdfast.FileError, errno.ENOTDIR, path + b"/below")
     for use in (lambda: small(path + b"\0more"), lambda: small("new\0more")):
         assert type(failure(use)) is holdfast.MisuseError
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("max_bytes", 1e9, TypeError),
+        ("max_bytes", "1G", TypeError),
+        ("max_bytes", -1, ValueError),
+        ("initial_bytes", 2**65, ValueError),
+        ("journal_bytes", 0.5, TypeError),
+        ("journal_bytes", -1, ValueError),
+        ("change_feed_bytes", "1", TypeError),
+        ("max_threads", 2**31, ValueError),
+        ("lag", None, TypeError),
+        ("lag_ms", -1, ValueError),
+        ("create", 1, TypeError),
+        ("read_only", None, TypeError),
+        ("force", "no", TypeError),
+        ("verify", 0, TypeError),
+        ("verify_reads", 0, TypeError),
+        ("engine", b"name", TypeError),
+        ("domain", 3, TypeError),
+        ("engine_options", {3: 4}, TypeError),
+    ],
+)
+def test_an_option_of_a_wrong_type_is_named(small, tmp_path, name, value, error):
+    with pytest.raises(error, match=f"^{name} is "):
+        small(tmp_path / "a.db", **{name: value})
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_change_is_any_sequence_but_text(small, tmp_path):
+    with small(tmp_path / "a.db") as db:
+        db.write([["a", "1"], [None, "b", "2"]])
+        assert dict(db) == {b"a": b"1", b"b": b"2"}
+        for wrong in ("ab", b"ab", 5, {"a", "b"}, ["a"], "abc", None, [1, 2]):
+            with pytest.raises(TypeError):
+                db.write([("c", "3"), wrong])
+        assert len(db) == 2

@@ -152,6 +152,13 @@ def test_a_map_of_another_database_is_refused(db, tmp_path):
             other.drop_map(users)
         with pytest.raises(holdfast.MisuseError, match="belongs to another database"):
             other.transact(lambda t: t.map(users).put("ada", "1"))
+        with pytest.raises(holdfast.MisuseError, match="belongs to another database"):
+            other.write([(db, "ada", "1")])
+        with pytest.raises(holdfast.MisuseError, match="belongs to another database"):
+            other.transact(lambda t: t.map(db).put("ada", "1"))
+        other.write([(other, "bob", "2")])
+        other.transact(lambda t: t.map(other).put("bob", t["bob"] + b"3"))
+        assert dict(other) == {b"bob": b"23"}
     with pytest.raises(holdfast.ClosedError):
         other.map("users")
 

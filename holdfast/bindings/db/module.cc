@@ -2,7 +2,6 @@
 //
 // holdfast._db: HoldfastDB for python/holdfast/database.py, which makes a mapping of it.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -16,6 +15,7 @@
 
 #include "holdfast/bindings/db/database.h"
 #include "holdfast/bindings/db/entries.h"
+#include "holdfast/bindings/db/open_options.h"
 #include "holdfast/bindings/db/transaction.h"
 
 namespace holdfast::bindings {
@@ -27,35 +27,7 @@ std::string to_path(const nb::bytes& path) {
 }
 
 std::shared_ptr<Database> py_open(const nb::bytes& path, const nb::dict& given) {
-  db::Options options;
-  options.create_if_missing = nb::cast<bool>(given["create"]);
-  options.read_only = nb::cast<bool>(given["read_only"]);
-  if (!given["engine"].is_none()) {
-    options.engine = nb::cast<std::string>(given["engine"]);
-  }
-  options.engine_options = nb::cast<std::map<std::string, std::string>>(given["engine_options"]);
-  options.initial_bytes = nb::cast<size_t>(given["initial_bytes"]);
-  options.max_bytes = nb::cast<size_t>(given["max_bytes"]);
-  if (!given["journal_bytes"].is_none()) {
-    options.journal_bytes = nb::cast<size_t>(given["journal_bytes"]);
-  }
-  options.max_threads = nb::cast<int>(given["max_threads"]);
-  if (!given["change_feed_bytes"].is_none()) {
-    options.change_feed_bytes = nb::cast<size_t>(given["change_feed_bytes"]);
-  }
-  if (!given["domain"].is_none()) {
-    const auto name = nb::cast<std::string>(given["domain"]);
-    auto domain = parse_domain(name);
-    if (!domain) {
-      raise(to_string(domain.status().code()), domain.status().message());
-    }
-    options.domain = *domain;
-  }
-  options.force = nb::cast<bool>(given["force"]);
-  options.lag = nb::cast<uint64_t>(given["lag"]);
-  options.lag_ms = nb::cast<uint64_t>(given["lag_ms"]);
-  options.paranoid_checks = nb::cast<bool>(given["verify"]);
-  return Database::open(to_path(path), options, nb::cast<bool>(given["verify_reads"]));
+  return Database::open(to_path(path), to_options(given), flag(given, "verify_reads"));
 }
 
 /// Calls work(DB&, ReadOptions) for the present state, or for that of the snapshot.
@@ -174,7 +146,14 @@ class NamedMaps {
       throw nb::type_error("a change is (key, value), or (map, key, value) with a map or its name");
     }
     const nb::object map = named.attr("_map");
-    return map.is_none() ? nullptr : nb::cast<const Map*>(map)->family();
+    if (!map.is_none()) {
+      return nb::cast<const Map*>(map)->family();
+    }
+    const Database* owner = nullptr;
+    if (!nb::try_cast(named.attr("_native"), owner) || owner != &database_) {
+      raise("misuse", "the default map in a change belongs to another database");
+    }
+    return nullptr;
   }
 
  private:
@@ -182,13 +161,26 @@ class NamedMaps {
   std::map<std::string, std::unique_ptr<Map>> by_name_;
 };
 
+/// Returns the parts of a change, which may be any sequence but text or bytes.
+nb::tuple parts_of(nb::handle change) {
+  PyObject* const from = change.ptr();
+  if (PySequence_Check(from) == 0 || PyUnicode_Check(from) || PyBytes_Check(from)) {
+    throw nb::type_error("a change is (key, value) or (map, key, value)");
+  }
+  PyObject* const parts = PySequence_Tuple(from);
+  if (parts == nullptr) {
+    throw nb::python_error();
+  }
+  return nb::steal<nb::tuple>(parts);
+}
+
 /// Writes pairs of key and value, and triples of map, key and value, as one transaction. The value
 /// None deletes the key.
 void write(Database& database, const nb::iterable& changes, bool sync) {
   db::WriteBatch batch;
   NamedMaps maps(database);
   for (const nb::handle change : changes) {
-    const auto parts = nb::cast<nb::tuple>(change);
+    const nb::tuple parts = parts_of(change);
     const bool named = parts.size() == 3;
     if (!named && parts.size() != 2) {
       throw nb::type_error("a change is (key, value) or (map, key, value)");
