@@ -430,18 +430,6 @@ TEST(NativeFile, AGrowthThatFailsLeavesTheFileAsItWas) {
   EXPECT_EQ(info.st_size, static_cast<off_t>(2 * kMiB));
 }
 
-/// Returns whether the system wipes such pages at fork. QEMU does not.
-bool wipes_pages_at_fork() {
-  void* const page =
-      mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  auto* const word = static_cast<volatile int*>(page);
-  *word = 1;
-  const bool asked = madvise(page, kPageBytes, MADV_WIPEONFORK) == 0;
-  const int how = end_of_child([&] { return *word; });
-  munmap(page, kPageBytes);
-  return asked && how == 0;
-}
-
 TEST(NativeFile, AForkedChildKnowsItAndHasNoMappings) {
   if (!wipes_pages_at_fork()) {
     GTEST_SKIP() << "this system, an emulator, does not wipe pages at fork";

@@ -31,6 +31,11 @@ struct Root {
 /// A heap of the engine, in the domain that suits it, or with a journal.
 class ForkTest : public testing::TestWithParam<std::string> {
  protected:
+  void SetUp() override {
+    if (!wipes_pages_at_fork()) {
+      GTEST_SKIP() << "this system, an emulator, does not wipe pages at fork";
+    }
+  }
   void make(bool journaled) {
     const Description& engine = *AnyEngine<NativeMachine>::describe(GetParam()).value();
     native_.domain = journaled ? Domain::file : usual_domain(engine);

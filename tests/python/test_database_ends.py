@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import holdfast
+import sample
 
 
 def python(script, *arguments):
@@ -93,10 +94,11 @@ for call in (put, walk, transact, look):
         assert python(script, tmp_path / "a.db") == (0, "", "")
 
 
-def test_a_child_opens_anew_what_its_parent_has_closed(tmp_path):
+@pytest.mark.parametrize("engine", sample.BOTH)
+def test_a_child_opens_anew_what_its_parent_has_closed(tmp_path, engine):
     script = """
 import os, sys, holdfast
-open_it = lambda: holdfast.open(sys.argv[1], domain="process")
+open_it = lambda: holdfast.open(sys.argv[1], domain="process", engine=sys.argv[2])
 db = open_it()
 hears, tells = os.pipe()
 hears_child, tells_parent = os.pipe()
@@ -121,16 +123,17 @@ db.close()
 os.write(tells, b"x")
 print(os.waitpid(child, 0)[1])
 """
-    assert python(script, tmp_path / "a.db") == (0, "0\n", "")
+    assert python(script, tmp_path / "a.db", engine) == (0, "0\n", "")
 
 
-def test_a_child_that_closes_its_copy_outlives_its_parent(tmp_path):
+@pytest.mark.parametrize("engine", sample.BOTH)
+def test_a_child_that_closes_its_copy_outlives_its_parent(tmp_path, engine):
     script = """
 import os, sys, holdfast
 hears, closes = os.pipe()
 parent = os.fork()
 if parent == 0:
-    db = holdfast.open(sys.argv[1], domain="process")
+    db = holdfast.open(sys.argv[1], domain="process", engine=sys.argv[2])
     db["k"] = "v"
     if os.fork() != 0:
         os._exit(0)  # without closing the database
@@ -142,4 +145,4 @@ if parent == 0:
     sys.exit(0)
 os.waitpid(parent, 0)
 """
-    assert python(script, tmp_path / "a.db") == (0, "b'v'\n", "")
+    assert python(script, tmp_path / "a.db", engine) == (0, "b'v'\n", "")
