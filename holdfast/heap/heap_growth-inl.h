@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <new>
 
 #include "holdfast/base/round.h"
 
@@ -128,7 +129,11 @@ class Heap<E>::Lending {
         heap_.engine_->lend({});
         heap_.header()->limit = heap_.regions().bytes / heap_.header()->chunk_bytes;
       };
-      update_metadata(*heap_.engine_, take_back);
+      try {
+        update_metadata(*heap_.engine_, take_back);
+      } catch (const std::bad_alloc&) {
+        // The borrower has ended. The allocator gets the chunks after the next loan, or opening.
+      }
     }
   }
 

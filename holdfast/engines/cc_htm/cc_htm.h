@@ -41,7 +41,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "holdfast/engines/cc_htm/cc_access.h"
@@ -163,6 +165,7 @@ class CcHtm : public cc_htm::CcAccess<M> {
   void take_number(Thread& t);
   void give_up(Thread& t);
   void make_room(Thread& t, bool whole);
+  std::exception_ptr reserve(Thread& t);
   void finish(Thread& t, uint64_t time, bool later, bool alone = false);
   void locked(Thread& t, FunctionRef<void()> body, Mode mode);
   void commit_locked(Thread& t);

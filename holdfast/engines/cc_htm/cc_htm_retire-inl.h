@@ -81,14 +81,19 @@ bool CcHtm<M>::give_up_body(uint64_t id) {
   return ring_.give_up(id);
 }
 
-/// Retires a batch, or waits while another thread does. After a failure of the medium the lock
-/// stays taken, and every wait throws.
+/// Retires a batch, or waits while another thread does. Without memory it retires nothing, and the
+/// caller tries again: transactions that wait for it have committed. After a failure of the medium
+/// the lock stays taken, and every wait throws.
 template <class M>
 typename CcHtm<M>::Round CcHtm<M>::retire() {
   if (!retirement_.lock_or_wait()) {
     return {.some = true, .blue = kNone};
   }
-  const Round round = retire_batch();
+  Round round{.some = true, .blue = kNone};
+  try {
+    round = retire_batch();
+  } catch (const std::bad_alloc&) {  // see above
+  }
   retirement_.unlock();
   return round;
 }

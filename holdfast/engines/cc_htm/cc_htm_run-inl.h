@@ -146,6 +146,11 @@ typename CcHtm<M>::Outcome CcHtm<M>::attempt(Thread& t, FunctionRef<void()> body
     give_up(t);
     return Outcome::log_full;
   }
+  if (const std::exception_ptr failure = reserve(t)) [[unlikely]] {
+    t.htm->cancel();
+    give_up(t);
+    fail(t, mode, failure);
+  }
   M::phase(Phase::commit);
   uint64_t time = 0;
   bool aborted = false;
@@ -215,6 +220,18 @@ typename CcHtm<M>::Outcome CcHtm<M>::clean_up_abort(Thread& t) {
   return alias_full ? Outcome::alias_full : Outcome::aborted;
 }
 
+/// Takes the memory that finish() needs, before the commit. Returns the exception if there is none.
+template <class M>
+std::exception_ptr CcHtm<M>::reserve(Thread& t) {
+  try {
+    t.logged.reserve(t.writes.size());
+    log_.reserve(static_cast<uint64_t>(t.slot), t.writes.size());
+  } catch (const std::bad_alloc&) {
+    return std::current_exception();
+  }
+  return {};
+}
+
 /// From the hardware commit to the return.
 template <class M>
 void CcHtm<M>::finish(Thread& t, uint64_t time, bool later, bool alone) {
@@ -282,7 +299,10 @@ void CcHtm<M>::locked(Thread& t, FunctionRef<void()> body, Mode mode) {
   lock_.acquire(*t.htm);
   statistics_.at(t.slot).lock_fallbacks += 1;
   t.begin_attempt(mode, Path::locked);
-  const std::exception_ptr failure = run_body<M>(t, body);
+  std::exception_ptr failure = run_body<M>(t, body);
+  if (!failure) {
+    failure = reserve(t);
+  }
   if (!failure && !t.writes.empty()) {
     commit_locked(t);
     lock_.release(*t.htm);

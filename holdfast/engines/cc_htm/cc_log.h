@@ -110,6 +110,8 @@ class CcLog {
     const uint64_t used = head - tail;
     return {.empty = used == 0, .behind = size - head % size, .free = size - std::min(used, size)};
   }
+  /// Takes the memory for a record of so many words, so that append() needs none.
+  void reserve(uint64_t thread, size_t words) { staged_[thread].reserve(bytes_of(words)); }
   /// Appends the record of a transaction, around the caches. It fits. The caller fences.
   uint64_t append(uint64_t thread, const Stamp& stamp, const std::vector<LoggedWord>& words) {
     const size_t bytes = bytes_of(words.size());

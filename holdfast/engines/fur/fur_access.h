@@ -3,6 +3,8 @@
 // A thread's transaction under FUR. htm_access.h connects it to a Field's loads and stores.
 #pragma once
 
+#include <exception>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -38,11 +40,17 @@ struct alignas(kMaxLineBytes) FurThread : HtmThread<M> {
     log.begin(redo.room());
   }
 
-  /// Makes `staged` large enough for the records of `log`.
-  void make_stage() {
-    if (staged.size() < log.bytes() / 8) {
-      staged.resize(log.bytes() / 8);
+  /// Makes `staged` large enough for the records of `log`. Returns the exception if there is no
+  /// memory.
+  std::exception_ptr make_stage() {
+    try {
+      if (staged.size() < log.bytes() / 8) [[unlikely]] {
+        staged.resize(log.bytes() / 8);
+      }
+    } catch (const std::bad_alloc&) {
+      return std::current_exception();
     }
+    return {};
   }
 
   /// Notes a store just before it happens.

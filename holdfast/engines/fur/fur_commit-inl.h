@@ -97,11 +97,14 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::attempt(Thread& t,
     return clean_up_abort(t);
   }
   bool aborted = false;
-  const std::exception_ptr failure = run_body<M>(t, body, aborted);
+  std::exception_ptr failure = run_body<M>(t, body, aborted);
   // The body may have swallowed HtmAbort, or failed on values it saw after its transaction was
   // doomed.
   if (aborted || t.htm->doomed()) {
     return clean_up_abort(t);
+  }
+  if (!failure) [[likely]] {
+    failure = t.make_stage();  // here, because a suspended transaction must not allocate
   }
   if (failure) [[unlikely]] {
     M::reach(Probe{"fur.user_abort"});
@@ -143,7 +146,6 @@ void Fur<M, kTracking>::commit_in_hardware(Thread& t) {
     t.htm->commit();
     return;
   }
-  t.make_stage();  // here, because a suspended transaction must not allocate
   run_suspended<&Fur::prepare_commit>(*t.htm, *this, t);  // throws if doomed
   t.htm->commit();
 }

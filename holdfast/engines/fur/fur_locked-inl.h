@@ -30,7 +30,10 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, Functio
   M::phase(Phase::execute);
   t.prepare(Path::locked);
   bool aborted = false;
-  const std::exception_ptr failure = run_body<M>(t, body, aborted);
+  std::exception_ptr failure = run_body<M>(t, body, aborted);
+  if (!failure) [[likely]] {
+    failure = t.make_stage();  // while the stores can be undone
+  }
   if (failure) [[unlikely]] {
     return leave_lock(t, failure);
   }
@@ -44,7 +47,6 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, Functio
     return Outcome::committed;
   }
   M::phase(Phase::log_flush);
-  t.make_stage();
   stage(
       t, [&](const uint64_t* p) { return t.htm->outside_load(p); },
       [&](void* to, const void* from, size_t n) { t.htm->outside_load_range(to, from, n); },

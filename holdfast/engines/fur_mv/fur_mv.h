@@ -107,10 +107,13 @@ class FurMv : public FurMvAccess<M> {
   Outcome attempt(Thread& t, const Claim& claim, FunctionRef<void()> body);
   void update_alone(Thread& t, Claim& claim, FunctionRef<void()> body);
   void undo(Thread& t, uint64_t number);
+  void save_promoted(Thread& t, uint64_t number);
   uint64_t take_number(Thread& t);
   bool lock_stripes(Thread& t);
   void unlock_stripes(Thread& t, size_t count);
-  uint64_t install(Thread& t);
+  std::exception_ptr save_versions(Thread& t, uint64_t number);
+  void put_in_place(Thread& t);
+  void give_up(Thread& t, uint64_t number);
   static uint64_t record_bytes(const Thread& t);
   void build_records(Thread& t);
   void harden(Thread& t, uint64_t number, uint64_t bytes);
@@ -199,7 +202,10 @@ typename FurMv<M>::Outcome FurMv<M>::attempt(Thread& t, const Claim& claim,
   // Sequentially consistent: loads that follow find each value up to this number in place, or its
   // stripe locked.
   t.snapshot = log_.last_number();
-  const std::exception_ptr failure = run_body<M>(t, body);
+  std::exception_ptr failure = run_body<M>(t, body);
+  if (!failure) [[likely]] {
+    failure = t.reserve(t.writes.size());
+  }
   if (failure || t.writes.empty()) {
     pins_.unpin(t.slot);
     // The body's result, or its exception, may reveal the values it has read.
@@ -229,74 +235,19 @@ typename FurMv<M>::Outcome FurMv<M>::attempt(Thread& t, const Claim& claim,
     await_all(t, t.snapshot, Site{"furmv.conflict.durability_wait"});
     return Outcome::conflict;
   }
-  const uint64_t number = install(t);
+  const uint64_t number = take_number(t);
+  failure = save_versions(t, number);
+  if (failure) [[unlikely]] {
+    give_up(t, number);
+    counts(t).user_aborts += 1;
+    std::rethrow_exception(failure);
+  }
+  put_in_place(t);
   unlock_stripes(t, t.locked.size());
   pins_.unpin(t.slot);
   build_records(t);
   harden(t, number, bytes);
   return Outcome::committed;
-}
-
-/// Runs an update that has a loan, while no other update runs. It loads and stores in place,
-/// because a write set that is much larger than the caches is slow. Readers go on with the
-/// versions. The number is taken first; if the update fails, it leaves an abort marker.
-template <class M>
-void FurMv<M>::update_alone(Thread& t, Claim& claim, FunctionRef<void()> body) {
-  M::reach(Probe{"furmv.alone"});
-  claim.take();
-  log_.make_room(t.redo, t.slot, true);
-  pins_.await_updates();
-  // All numbers given out are durable. No record that will still be replayed stores to the loan,
-  // whose bytes may have had an owner.
-  log_.replay_up_to(log_.last_number(), t.slot);
-  M::phase(Phase::execute);
-  t.prepare(Context::Mode::update);
-  const uint64_t number = take_number(t);
-  t.snapshot = number;
-  t.stored.clear();
-  t.alone = true;
-  const std::exception_ptr failure = run_body<M>(t, body);
-  t.alone = false;
-  if (failure || t.saved.empty()) {
-    undo(t, number);
-    if (failure) {
-      counts(t).user_aborts += 1;
-      std::rethrow_exception(failure);
-    }
-    log_.count_update(t.slot, 0, 0);
-    return;
-  }
-  M::phase(Phase::commit);
-  build_records(t);
-  const uint64_t bytes = t.records.size() * sizeof(uint64_t);
-  const bool lent = t.needs_loan(bytes);
-  if (lent && bytes > t.loan.bytes) {
-    M::reach(Probe{"furmv.alone.larger"});
-    undo(t, number);
-    throw LoanNeeded{bytes};
-  }
-  harden(t, number, bytes);
-  if (lent) {
-    // The heap may use the loan again once its records have come home.
-    log_.replay_up_to(number, t.slot);
-  }
-  t.release();
-}
-
-/// Undoes the stores of an update that runs alone, and gives up its number.
-template <class M>
-void FurMv<M>::undo(Thread& t, uint64_t number) {
-  M::reach(Probe{"furmv.alone.undo"});
-  const PhaseScope<M> scope(Phase::roll_back);
-  for (size_t i = t.saved.size(); i-- > 0;) {
-    const Version& version = *t.saved[i];
-    M::store_release(reinterpret_cast<uint64_t*>(M::load(&version.word)), M::load(&version.before));
-  }
-  log_.write_abort_marker(number, t.slot, Site{"furmv.alone.abort"});
-  states_.settle(t.slot);
-  // Later snapshots have everything that the body has seen.
-  pins_.advance(number);
-  t.saved.clear();
 }
 
 /// Locks the stripes stored to and those promoted, in the order of the table, so that waits form no
@@ -354,19 +305,28 @@ uint64_t FurMv<M>::take_number(Thread& t) {
   return number;
 }
 
-/// Takes the transaction's number, saves the values it overwrites, and puts its words in place. The
-/// stripes are locked.
+/// Saves the values that the transaction overwrites. The stripes are locked. Returns the exception
+/// if there is no memory; some stripes have the number then.
 template <class M>
-uint64_t FurMv<M>::install(Thread& t) {
-  const uint64_t number = take_number(t);
-  auto& entries = t.writes.entries();
-  for (WriteSet::Entry& entry : entries) {
-    auto& stripe = table_.of(t.offset_of(entry.word));
-    const uint64_t before = M::load(entry.word);
-    entry.value = entry.over(before);
-    t.save(stripe, number, reinterpret_cast<uintptr_t>(entry.word),
-           machine_.skips(Site{"furmv.version"}) ? entry.value : before, 1);
+std::exception_ptr FurMv<M>::save_versions(Thread& t, uint64_t number) {
+  try {
+    for (WriteSet::Entry& entry : t.writes.entries()) {
+      auto& stripe = table_.of(t.offset_of(entry.word));
+      const uint64_t before = M::load(entry.word);
+      entry.value = entry.over(before);
+      t.save(stripe, number, reinterpret_cast<uintptr_t>(entry.word),
+             machine_.skips(Site{"furmv.version"}) ? entry.value : before, 1);
+    }
+    save_promoted(t, number);
+  } catch (const std::bad_alloc&) {
+    return std::current_exception();
   }
+  return {};
+}
+
+/// Gives the transaction's number to all its stripes.
+template <class M>
+void FurMv<M>::save_promoted(Thread& t, uint64_t number) {
   for (auto& [stripe, owner] : t.locked) {
     owner = number << 1;
     // A stripe that is only promoted gets the number too, so that another transaction that promotes
@@ -378,11 +338,31 @@ uint64_t FurMv<M>::install(Thread& t) {
       t.save(*stripe, number, 0, 0, 1);
     }
   }
+}
+
+/// Stores the values. The stripes are locked, and have the number.
+template <class M>
+void FurMv<M>::put_in_place(Thread& t) {
   // Release: each word follows the number in its stripe's owner (versions.h).
-  for (const WriteSet::Entry& entry : entries) {
+  for (const WriteSet::Entry& entry : t.writes.entries()) {
     M::store_release(entry.word, entry.value);
   }
-  return number;
+}
+
+/// Gives up a number for which save_versions() has failed. The versions saved so far do no harm:
+/// they have the values that are in place.
+template <class M>
+void FurMv<M>::give_up(Thread& t, uint64_t number) {
+  for (auto& [stripe, before] : t.locked) {
+    // Relaxed load: this thread has locked the stripe.
+    before = stripe->owner.load(std::memory_order_relaxed) & ~uint64_t{1};
+  }
+  unlock_stripes(t, t.locked.size());
+  pins_.unpin(t.slot);
+  log_.write_abort_marker(number, t.slot, Site{"furmv.alone.abort"});
+  states_.settle(t.slot);
+  // The exception may reveal the values that the body has read.
+  await_all(t, t.snapshot, Site{"furmv.no_store.durability_wait"});
 }
 
 /// Calls f(first, n) for each run of n neighbouring words, of `count` words that were stored one
@@ -468,3 +448,5 @@ void FurMv<M>::await_all(const Thread& t, uint64_t number, Site site) {
 }
 
 }  // namespace holdfast
+
+#include "holdfast/engines/fur_mv/fur_mv_alone-inl.h"

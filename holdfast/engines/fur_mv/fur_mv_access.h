@@ -5,6 +5,8 @@
 
 #include <bit>
 #include <cstring>
+#include <exception>
+#include <new>
 #include <vector>
 
 #include "holdfast/engines/engine.h"
@@ -62,6 +64,18 @@ struct alignas(kMaxLineBytes) FurMvThread : Context {
       promoted.clear();
       locked.clear();
     }
+  }
+
+  /// Takes the memory that a commit of so many words needs, except for versions. Returns the
+  /// exception if there is none.
+  std::exception_ptr reserve(size_t words) {
+    try {
+      locked.reserve(words + promoted.size());
+      records.reserve(2 * words);  // each with a header
+    } catch (const std::bad_alloc&) {
+      return std::current_exception();
+    }
+    return {};
   }
 
   /// Frees the memory of an unusually large transaction. Small ones are faster with little.

@@ -181,7 +181,7 @@ class VersionStore {
   size_t versions() const { return versions_; }
 
   /// Returns a free version for the overwriter `number`. Numbers must not decrease from call to
-  /// call.
+  /// call. May throw bad_alloc, changing nothing.
   Version* take(uint64_t number) {
     if (chunks_.empty() || used_ == chunks_[current_].count) {
       next_chunk(number);
@@ -198,7 +198,6 @@ class VersionStore {
   };
 
   void next_chunk(uint64_t number) {
-    used_ = 0;
     if (!chunks_.empty()) {
       const size_t next = (current_ + 1) % chunks_.size();
       // Readers may need all versions of `number`, whose transaction is not durable.
@@ -208,6 +207,7 @@ class VersionStore {
       if (chunks_[next].last <= horizon_) {
         M::reach(Probe{"furmv.versions.reused"});
         current_ = next;
+        used_ = 0;
         return;
       }
       M::reach(Probe{"furmv.versions.grown"});
@@ -219,6 +219,7 @@ class VersionStore {
                    Chunk{make_array<Version>(*machine_, count), count, 0});
     versions_ += count;
     current_ = place;
+    used_ = 0;  // last, because without memory the full chunk stays the current one
   }
 
   M* machine_;

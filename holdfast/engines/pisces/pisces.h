@@ -95,6 +95,7 @@ class Pisces : public SoftwareAccess<M, PiscesThread<M>> {
   bool finish(Thread& t, const std::exception_ptr& failure);
   void abandon(Thread& t, typename RightOfWay<M>::Claim& claim);
   void leave(Thread& t);
+  void lay_out(Thread& t);
   void commit(Thread& t);
   void persist_block(Thread& t);
   void write_home(Thread& t);

@@ -85,9 +85,9 @@ void Pisces<M>::leave(Thread& t) {
   states_.deactivate(t.slot);
 }
 
+/// Fills the thread's block. Throws Error if it is larger than the log, and bad_alloc.
 template <class M>
-void Pisces<M>::commit(Thread& t) {
-  M::phase(Phase::log_flush);
+void Pisces<M>::lay_out(Thread& t) {
   CommitBlock& block = blocks_[static_cast<size_t>(t.slot)];
   block.clear();
   for (size_t number = 0; number < t.held().size(); ++number) {
@@ -98,14 +98,29 @@ void Pisces<M>::commit(Thread& t) {
       }
     }
   }
+  block.reserve_end();
   if (block.bytes() > area_.log_bytes) {
     M::reach(Probe{"pisces.log_full"});
-    leave(t);
-    statistics_.at(t.slot).user_aborts += 1;
     throw Error(Status(Code::out_of_space,
                        "the transaction takes " + std::to_string(block.bytes()) +
                            " bytes of log, and the log has " + std::to_string(area_.log_bytes) +
                            "; create the heap with a larger log_bytes, or split the transaction"));
+  }
+}
+
+template <class M>
+void Pisces<M>::commit(Thread& t) {
+  M::phase(Phase::log_flush);
+  std::exception_ptr failure;
+  try {
+    lay_out(t);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (failure) [[unlikely]] {
+    leave(t);
+    statistics_.at(t.slot).user_aborts += 1;
+    std::rethrow_exception(failure);
   }
   // From here on the transaction cannot fail, and loads nothing that other transactions change. So
   // no committer needs to wait for it. If it stayed active, two committers would wait for each

@@ -280,6 +280,7 @@ class alignas(kMaxLineBytes) PiscesThread : public SoftwareContext {
       refuse();
     }
     copies_.provide(machine_, number);
+    held_.push_back({lock, stripe, 0});  // before taking the stripe, since this can throw
     StripeCopy& copy = copies_.at(number);
     // Release, here and for every word of a copy. A reader may still use an earlier copy with this
     // number. If it sees the new words, its second load of the lock word shows that the copy has
@@ -289,6 +290,7 @@ class alignas(kMaxLineBytes) PiscesThread : public SoftwareContext {
     if (lock != nullptr) {
       uint64_t expected = 0;
       if (!lock->compare_exchange(expected, owned_ | attempt_ << kAttemptShift | number)) {
+        held_.pop_back();
         doom();
       }
     } else {
@@ -298,7 +300,6 @@ class alignas(kMaxLineBytes) PiscesThread : public SoftwareContext {
       M::store_release(&first.next, number + 1);
     }
     M::store_release(&copy.next, next);
-    held_.push_back({lock, stripe, 0});
     // The stripe is owned, so no other transaction changes its home. The home has the snapshot's
     // version: the owner of a later version would wait for this transaction before it releases it.
     const auto* const home = reinterpret_cast<const uint64_t*>(data + stripe);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <utility>
 
 #include "holdfast/engines/undo/undo_engine.h"
 
@@ -24,7 +25,7 @@ class RangeSet {
   }
 
   /// Calls gap(part) for each part of `range` that is not in the set yet, in order of address. Then
-  /// adds the range. If gap throws, the set is unchanged.
+  /// adds the range. If gap throws, or there is no memory, the set is unchanged.
   template <class F>
   void add(const Range& range, F&& gap) {
     const std::byte* begin = range.begin;
@@ -46,8 +47,16 @@ class RangeSet {
       gap(Range{covered, static_cast<size_t>(end - covered)});
     }
     const std::byte* const last = std::max(covered, end);
-    ends_.erase(first, next);
-    ends_.emplace_hint(next, begin, last);
+    if (first == next) {
+      ends_.emplace_hint(next, begin, last);
+      return;
+    }
+    const auto rest = std::next(first);
+    auto merged = ends_.extract(first);  // its memory serves the merged range
+    ends_.erase(rest, next);
+    merged.key() = begin;
+    merged.mapped() = last;
+    ends_.insert(next, std::move(merged));
   }
 
   /// Calls visit(range) for every range, in order of address.

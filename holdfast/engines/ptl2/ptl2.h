@@ -154,7 +154,12 @@ class Ptl2 : public Tl2Engine<M, Ptl2<M>> {
 template <class M>
 bool Ptl2<M>::commit(Thread& t) {
   Log& log = *logs_[static_cast<size_t>(t.slot)];
-  log.need_room(t.writes.size(), sizeof(uint64_t));
+  // All memory first: data that changed in place cannot be given up.
+  log.reserve(t.writes.size(), sizeof(uint64_t));
+  HomeLines<M> lines(this->machine_);
+  for (const WriteSet::Entry& e : t.writes.entries()) {
+    lines.add(static_cast<uint64_t>(reinterpret_cast<std::byte*>(e.word) - t.data));
+  }
   if (!t.lock_writes()) {
     return false;
   }
@@ -166,10 +171,6 @@ bool Ptl2<M>::commit(Thread& t) {
   M& machine = this->machine_;
   save_and_store(t, log);
   M::phase(Phase::data_flush);
-  HomeLines<M> lines(machine);
-  for (const WriteSet::Entry& e : t.writes.entries()) {
-    lines.add(static_cast<uint64_t>(reinterpret_cast<std::byte*>(e.word) - t.data));
-  }
   lines.write_back(t.data, Site{"ptl2.data"});
   // The new values are durable before the log forgets the old ones.
   machine.pfence(Site{"ptl2.data.fence"});

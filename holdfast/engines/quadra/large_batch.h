@@ -38,6 +38,9 @@ class LargeBatch {
     return words * sizeof(uint64_t);
   }
 
+  /// Takes the memory that commit() needs. May throw bad_alloc.
+  void reserve() { buffer_.reserve(kChunkWords); }
+
   /// Makes the stores durable, with the values of the working copy. Returns the bytes written.
   uint64_t commit(const StoreLog<M>& stores, const Loan& loan) {
     Writing log{loan.offset, 0};

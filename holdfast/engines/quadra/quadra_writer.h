@@ -88,6 +88,9 @@ class Writer {
       M::reach(words_.empty() ? Probe{"quadra.large"} : Probe{"quadra.batch_full"});
       return words_.empty() && keep_large();
     }
+    table_.reserve(kPool, words_.size() + added_.size());
+    // A word that stays there although a later one gets no memory does no harm: its record repeats
+    // its value.
     for (const WriteSet::Entry& e : added_.entries()) {
       words_.put(e.word, 0, 0);
     }
@@ -209,6 +212,7 @@ bool Writer<M, Gate>::keep_large() {
     M::reach(Probe{"quadra.loan_needed"});
     throw LoanNeeded{bytes};
   }
+  large_.reserve();
   added_.release();  // small batches are faster with little memory
   kept_bytes_ += log_.bytes();
   is_large_ = true;

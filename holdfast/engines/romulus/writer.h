@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "holdfast/base/bytes.h"
 #include "holdfast/base/prefetch.h"
@@ -102,7 +101,7 @@ class Writer {
       full_ = true;
     }
     if (full_) {
-      write_back_logged({});
+      write_back_logged({}, twin_.main(), Site{"romulus.main"});
       log_.truncate({});
       wrote_back_ = true;
     }
@@ -120,7 +119,7 @@ class Writer {
       log_.restore(body_, twin_.main());
     }
     wrote_back_ = wrote_back_ || log_.bytes() > body_.bytes;
-    write_back_logged(body_);
+    write_back_logged(body_, twin_.main(), Site{"romulus.main"});
     log_.truncate(body_);
   }
 
@@ -165,8 +164,7 @@ class Writer {
     }
     const PhaseScope<M> scope(holdfast::Phase::data_flush);
     log_.remember_words(twin_.main());
-    lines_.clear();
-    write_back_logged({}, [&](uint64_t line) { lines_.push_back(line); });
+    write_back_logged({}, twin_.main(), Site{"romulus.main"});
     // Main is durable before the state calls it consistent.
     machine_.pfence(Site{"romulus.main.fence"});
     M::phase(holdfast::Phase::marker_flush);
@@ -296,20 +294,12 @@ class Writer {
     written_bytes_ += sizeof(uint64_t);
   }
 
-  /// Writes back the lines of main that were stored to since `from`. It runs after the last store
-  /// to each line, so one write-back per line is enough.
-  void write_back_logged(const LogMark& from) {
-    write_back_logged(from, [](uint64_t /*line*/) {});
-  }
-  /// Also calls note(line) for each of them.
-  template <class F>
-  void write_back_logged(const LogMark& from, F&& note) {
+  /// Writes back the lines of a copy that were stored to since `from`. It runs after the last store
+  /// to each line, so one write-back per line is enough. Allocates nothing: a commit cannot fail.
+  void write_back_logged(const LogMark& from, const std::byte* copy, Site site) {
     LineFilter filter;
     log_.for_each(from, [&](uint64_t offset, uint64_t n) {
-      for_new_lines(filter, offset, n, [&](uint64_t line) {
-        machine_.pwb(twin_.main() + line, Site{"romulus.main"});
-        note(line);
-      });
+      for_new_lines(filter, offset, n, [&](uint64_t line) { machine_.pwb(copy + line, site); });
     });
   }
 
@@ -321,9 +311,7 @@ class Writer {
 
   void copy_logged() {
     log_.copy(twin_.twin(), twin_.main());
-    for (const uint64_t line : lines_) {
-      machine_.pwb(twin_.twin() + line, Site{"romulus.twin"});
-    }
+    write_back_logged({}, twin_.twin(), Site{"romulus.twin"});
     written_bytes_ += log_.bytes();
   }
 
@@ -341,11 +329,10 @@ class Writer {
   uint64_t used_ = 0;            // high-water mark of stores to main, with the running batch
   uint64_t committed_used_ = 0;  // the high-water mark without the running batch
   StoreLog<M> log_;
-  std::vector<uint64_t> lines_;  // of main that commit() has written back
-  LogMark body_;                 // the end of the log when the running body began
-  uint64_t kept_bytes_ = 0;      // stored by kept bodies of the running batch
-  uint64_t taken_bytes_ = 0;     // stored by earlier batches; take_bytes() returns it
-  uint64_t written_bytes_ = 0;   // written to the medium; take_bytes() returns it
+  LogMark body_;                // the end of the log when the running body began
+  uint64_t kept_bytes_ = 0;     // stored by kept bodies of the running batch
+  uint64_t taken_bytes_ = 0;    // stored by earlier batches; take_bytes() returns it
+  uint64_t written_bytes_ = 0;  // written to the medium; take_bytes() returns it
 };
 
 }  // namespace holdfast::romulus

@@ -118,6 +118,7 @@ class Trinity : public LsaEngine<M, Trinity<M>> {
 template <class M>
 bool Trinity<M>::commit(Thread& t) {
   M& machine = this->machine_;
+  table_.reserve(t.slot, t.writes.size());
   const Inside inside(*this, t);
   const uint64_t time = t.take_time();
   if (!t.still_valid(time)) {

@@ -17,6 +17,9 @@ class HomeLines {
  public:
   explicit HomeLines(M& machine) : machine_(machine) {}
 
+  /// Takes memory for n words. May throw bad_alloc, as add() may without it.
+  void reserve(size_t n) { lines_.reserve(n); }
+
   /// Notes a store to the word at `offset`.
   void add(uint64_t offset) { lines_.push_back(offset / machine_.line_bytes()); }
 

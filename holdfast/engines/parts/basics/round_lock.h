@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
+#include <new>
 
 #include "holdfast/machine/machine.h"
 
@@ -46,6 +48,26 @@ class RoundLock {
     shared_->rounds.store(round + 1, std::memory_order_release);
   }
 
+  /// Does the work of a round that the caller has begun, and ends the round. Returns the result of
+  /// `work`. If that gets no memory (bad_alloc), the round ends as well, so the work must be such
+  /// that another round can begin it again. After a MediumFailure the round lasts, and every wait
+  /// throws.
+  template <class Work>
+  auto finish(Work&& work) {
+    decltype(work()) result{};
+    std::exception_ptr failure;
+    try {
+      result = work();
+    } catch (const std::bad_alloc&) {
+      failure = std::current_exception();
+    }
+    unlock();
+    if (failure) [[unlikely]] {
+      std::rethrow_exception(failure);
+    }
+    return result;
+  }
+
   /// Asks the background thread for rounds. Relaxed, as all uses of it: it is only a hint.
   void request() {
     if (!wanted()) {
@@ -59,8 +81,7 @@ class RoundLock {
     if (!wanted() || !try_lock()) {
       return false;
     }
-    const bool found = work();
-    unlock();
+    const bool found = finish(work);
     if (!found) {
       shared_->wanted.store(0, std::memory_order_relaxed);
     }

@@ -25,11 +25,11 @@ namespace holdfast {
 ///   start_body()       a body begins
 ///   keep()             makes the body's stores part of the batch. Returns false if the batch has
 ///                      no room for them. Throws Error if no batch has, LoanNeeded if no batch has
-///                      without a loan.
+///                      without a loan, and bad_alloc; undo() is next then
 ///   full()             the batch takes no further body
 ///   undo()             undoes the body's stores
 ///   commit()           makes the batch durable, by CommitPosition::sync, and visible. True: call
-///                      finish() next
+///                      finish() next. Both fail with the medium only, so they allocate nothing
 ///   take_bytes()       bytes stored by kept bodies, and bytes written to persistent memory, since
 ///                      the last call
 ///   answers_early()    false; true only with a planted bug
@@ -362,9 +362,9 @@ class CombinedEngine {
           note_kept(request);
           return true;
         }
-      } catch (const Error&) {
-        request.error = std::current_exception();
-      } catch (const LoanNeeded&) {
+      } catch (const MediumFailure&) {
+        throw;
+      } catch (...) {
         request.error = std::current_exception();
       }
     } else if (machine_.failed()) {

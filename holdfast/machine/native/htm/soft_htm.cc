@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <new>
 
 #include "holdfast/machine/native/medium/write_back.h"
 #include "holdfast/machine/native/support/spin.h"
@@ -368,9 +369,15 @@ SoftLine* SoftThread::acquire(uintptr_t line) {
   if (writes_.lines().size() >= shared_.options.store_lines) {
     fail(AbortCause::capacity);
   }
-  SoftLine* added = writes_.add(line);
+  SoftLine* added = nullptr;
   const size_t index = SoftTable::index(line);
-  owned_.push_back(static_cast<uint32_t>(index));  // before taking the entry, since this can throw
+  try {
+    added = writes_.add(line);
+    owned_.push_back(
+        static_cast<uint32_t>(index));  // before taking the entry, since this can throw
+  } catch (const std::bad_alloc&) {
+    fail(AbortCause::capacity);  // engines expect no other exception of a store
+  }
   SoftEntry& entry = entries_[index];
   uint64_t value = entry.load(std::memory_order_acquire);
   for (;;) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <deque>
-
+#include "holdfast/engines/parts/durability/lag/awaited_positions.h"
 #include "holdfast/engines/parts/durability/lag/lag_options.h"
 
 namespace holdfast {
@@ -65,7 +64,7 @@ class LagWindow {
     }
     const uint64_t committed = state_->committed.load(kRelaxed);
     if (synced_ != nullptr && !machine_.durable(position)) {
-      in_flight_.push_back({position, committed});
+      in_flight_.push({position, committed});
       // The position first, then the updates: see pending().
       synced_->position.store(position, std::memory_order_release);
       synced_->committed.store(committed, std::memory_order_release);
@@ -128,7 +127,7 @@ class LagWindow {
     while (!in_flight_.empty() && machine_.durable(in_flight_.front().position)) {
       // Release: pairs with pending().
       state_->durable.store(in_flight_.front().committed, std::memory_order_release);
-      in_flight_.pop_front();
+      in_flight_.pop();
     }
   }
 
@@ -136,8 +135,8 @@ class LagWindow {
   const LagOptions options_;
   const uint64_t age_limit_;
   State* state_;
-  Synced* const synced_;            // null if no psync is deferred
-  std::deque<InFlight> in_flight_;  // by position; one for each commit that is being made durable
+  Synced* const synced_;                  // null if no psync is deferred
+  AwaitedPositions<InFlight> in_flight_;  // of the commits that are being made durable
 };
 
 }  // namespace holdfast

@@ -118,7 +118,7 @@ class PersistQueue {
     if (!is_filled(shared_->durable.load(std::memory_order_acquire) + 1) || !lock_.try_lock()) {
       return false;
     }
-    const bool some = persist_next();
+    const bool some = persist_if_possible();
     lock_.unlock();
     return some;
   }
@@ -169,13 +169,24 @@ class PersistQueue {
       return;
     }
     const uint64_t next = shared_->durable.load(std::memory_order_relaxed) + 1;
-    const bool waits = !persist_next() && missing();
+    const bool waits = !persist_if_possible() && missing();
     lock_.unlock();
     Position& filled = filled_[next % entries()].time;
     // A larger time: others have persisted the block, and the entry has another one.
     if (const uint64_t seen = filled.load(std::memory_order_acquire); waits && seen < next) {
       M::reach(Probe{"persist.awaits_block"});
       machine_.wait_while(filled, seen);
+    }
+  }
+
+  /// Persists the next blocks. Without memory it persists none, and the caller tries again: the
+  /// transactions that wait for it have committed.
+  bool persist_if_possible() {
+    words_.clear();
+    try {
+      return persist_next();
+    } catch (const std::bad_alloc&) {
+      return false;
     }
   }
 
@@ -237,6 +248,7 @@ class PersistQueue {
         combined_.add(words_[i].offset, words_[i].value);
       }
     }
+    combined_.reserve_end();
     words_.clear();
   }
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <algorithm>
-#include <deque>
 
 #include "holdfast/engines/parts/basics/round_lock.h"
+#include "holdfast/engines/parts/durability/lag/awaited_positions.h"
 #include "holdfast/engines/parts/durability/lag/lag_options.h"
 
 namespace holdfast {
@@ -118,7 +118,7 @@ class PositionLag {
   /// The numbers first, then the position: an update takes its number behind its last fence.
   void mark() {
     const uint64_t numbers = state_->answered.load();
-    marks_.push_back({numbers, machine_.position(), machine_.now()});
+    marks_.push({numbers, machine_.position(), machine_.now()});
   }
 
   /// Forgets durable marks.
@@ -128,7 +128,7 @@ class PositionLag {
       // Not back to a time before begin() has found that nothing was pending.
       const uint64_t oldest = state_->oldest.load(std::memory_order_relaxed);
       state_->oldest.store(std::max(oldest, marks_.front().made_at), std::memory_order_relaxed);
-      marks_.pop_front();
+      marks_.pop();
     }
     // Release: pairs with answer().
     state_->allowed.store(durable_ + options_.bound, std::memory_order_release);
@@ -155,7 +155,7 @@ class PositionLag {
   State* const state_;
   RoundLock<M> lock_;
   // Under the lock.
-  std::deque<Mark> marks_;
+  AwaitedPositions<Mark> marks_;
   uint64_t durable_ = 0;  // numbers
 };
 

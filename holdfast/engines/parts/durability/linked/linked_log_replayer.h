@@ -65,7 +65,9 @@ class LinkedLogReplayer {
         lock_(machine),
         threads_(make_array<Published>(machine, static_cast<size_t>(logs.count))),
         sharded_(machine),
-        next_(static_cast<size_t>(logs.count)) {}
+        next_(static_cast<size_t>(logs.count)) {
+    words_.reserve(logs.bytes / sizeof(uint64_t));  // a round cannot be begun again
+  }
 
   const Word* freed(int thread) const { return &threads_[thread].freed; }
   /// replay_alone() needs the size.

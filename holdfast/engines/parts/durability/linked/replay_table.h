@@ -39,18 +39,20 @@ template <class M>
 class ReplayTable {
  public:
   ReplayTable(M& machine, std::byte* base, int threads)
-      : machine_(machine), base_(base), threads_(static_cast<size_t>(threads)) {}
+      : machine_(machine), base_(base), threads_(static_cast<size_t>(threads)) {
+    words_.reserve(kFixedWords + threads_);
+  }
 
   /// Increments the generation and stores the table. Durable at return.
   void write(ReplayProgress& progress, Site site, Site fence) {
     ++progress.generation;
-    std::vector<uint64_t> words{progress.generation, progress.epoch, progress.time};
-    words.insert(words.end(), progress.positions.begin(), progress.positions.end());
-    words.push_back(check(words));
+    words_.assign({progress.generation, progress.epoch, progress.time});
+    words_.insert(words_.end(), progress.positions.begin(), progress.positions.end());
+    words_.push_back(check(words_));
     for (const int i : {1 - newest_, newest_}) {
       std::byte* const to = copy(i);
-      M::copy(to, words.data(), words.size() * 8);
-      machine_.pwb_range(to, words.size() * 8, site);
+      M::copy(to, words_.data(), words_.size() * 8);
+      machine_.pwb_range(to, words_.size() * 8, site);
       // Separates the copies: one is durable before the other changes. The last fence separates
       // both from the reuse of replayed space.
       machine_.pfence(fence);
@@ -90,6 +92,8 @@ class ReplayTable {
   std::byte* base_;
   size_t threads_;
   int newest_ = 0;
+  std::vector<uint64_t>
+      words_;  // of write(); its memory is kept, so that write() allocates nothing
 };
 
 }  // namespace holdfast

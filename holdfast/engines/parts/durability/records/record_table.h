@@ -57,7 +57,9 @@ class RecordTable {
         links_(make_zeroed_table<Link>(machine, area.records)),
         used_(make_object<Used>(machine)),
         spare_(static_cast<size_t>(machine.slots())),
-        lines_(machine) {}
+        lines_(machine) {
+    lines_.reserve(area.records);  // a commit may empty the table, when nothing may fail any more
+  }
 
   uint64_t size() const { return area_.records; }
   int marks() const { return area_.marks; }
@@ -82,6 +84,10 @@ class RecordTable {
     }
     return kNone;
   }
+
+  /// Takes the memory for take(slot, n), which allocates nothing then. Otherwise both may throw
+  /// bad_alloc. Before the commit: only the slot's thread may be inside.
+  void reserve(int slot, uint64_t n) { spare_[static_cast<size_t>(slot)].reserve(n + kTaken - 1); }
 
   /// Reserves n unused records for `slot`. Returns false if there are too few.
   bool take(int slot, uint64_t n) {

@@ -85,8 +85,7 @@ class LogReplayer {
         M::reach(Probe{"replay.room_by_other"});
         continue;
       }
-      const size_t done = replay(kBatch);
-      lock_.unlock();
+      const size_t done = lock_.finish([&] { return replay(kBatch); });
       if (done == 0 && !states_.await_number(self, tail() + 1)) {
         M::reach(Probe{"replay.room_without_owner"});
         machine_.pause();

@@ -72,8 +72,8 @@ class VolatileLog {
     if (length + 8 > limit_ - bytes_) {
       return Outcome::full;
     }
-    bytes_ += length + 8;
     records_.push_back({first, length});
+    bytes_ += length + 8;
     seen = {first, length, generation_};
     return Outcome::added;
   }

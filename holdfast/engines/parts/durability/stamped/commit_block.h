@@ -44,6 +44,9 @@ class CommitBlock {
     next_ = offset + 8;
   }
 
+  /// Call it before seal(), where that must not throw bad_alloc.
+  void reserve_end() { words_.reserve(words_.size() + 1); }
+
   bool empty() const { return words_.size() <= kHeadBytes / 8; }
 
   /// Bytes it takes in the log, once sealed.
@@ -61,8 +64,9 @@ class CommitBlock {
                     });
   }
 
-  /// Completes the block. `seed` depends on its place in the log. The block stands for so many
-  /// transactions, with consecutive timestamps up to this one.
+  /// Completes the block, without an allocation after reserve_end(). `seed` depends on its place
+  /// in the log. The block stands for so many transactions, with consecutive timestamps up to this
+  /// one.
   void seal(uint64_t timestamp, uint64_t seed, uint64_t transactions = 1);
 
   const uint64_t* words() const { return words_.data(); }

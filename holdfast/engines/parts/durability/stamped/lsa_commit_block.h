@@ -14,6 +14,7 @@ void lay_out(CommitBlock& block, const LsaThread<M>& t) {
     const auto* const at = reinterpret_cast<const std::byte*>(e.word);
     block.add(static_cast<uint64_t>(at - t.data), LsaThread<M>::value_of(e));
   }
+  block.reserve_end();
 }
 
 }  // namespace holdfast

@@ -38,8 +38,7 @@ void StampedLogs<M>::make_room(int slot, size_t bytes) {
       M::reach(Probe{"logs.room_by_other"});
       continue;
     }
-    const size_t done = reclaim(kBatch);
-    lock_.unlock();
+    const size_t done = lock_.finish([&] { return reclaim(kBatch); });
     if (done == 0) {
       M::reach(Probe{"logs.room_nothing"});
       machine_.pause();

@@ -251,10 +251,11 @@ class alignas(kMaxLineBytes) LsaThread : public SoftwareContext {
       if (seen > end_ && !extend()) {
         doom();
       }
+      held_.push_back({&lock, seen});  // before taking the stripe, since this can throw
       if (lock.compare_exchange(seen, mine_)) {
-        held_.push_back({&lock, seen});
         return true;
       }
+      held_.pop_back();
     }
   }
 

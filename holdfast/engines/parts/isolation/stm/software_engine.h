@@ -25,8 +25,9 @@ namespace holdfast {
 ///                            begins an attempt; `aborts` attempts were aborted before
 ///   bool commit(Thread& t)   publishes t.writes, which are not empty, and releases everything it
 ///                            has taken. Returns false, changing nothing, if a value read has
-///                            changed. Throws Error for a transaction that cannot be committed, and
-///                            MediumFailure.
+///                            changed. Throws MediumFailure; any other exception, of a transaction
+///                            that cannot be committed or gets no memory, before it has published
+///                            or released anything
 ///   void before_answer(const Thread& t)
 ///                            called for a transaction that stored nothing, or failed, before its
 ///                            caller gets values it has read
@@ -129,7 +130,9 @@ class SoftwareEngine : public SoftwareAccess<M, Thread> {
     std::exception_ptr refused;
     try {
       return derived().commit(t);
-    } catch (const Error&) {
+    } catch (const MediumFailure&) {
+      throw;
+    } catch (...) {
       refused = std::current_exception();
     }
     // The error reveals what the body has read, as an exception of the body does.

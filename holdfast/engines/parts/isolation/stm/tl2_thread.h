@@ -101,6 +101,9 @@ class alignas(kMaxLineBytes) Tl2Thread : public SoftwareContext {
   /// Locks the stripes of the write set. Returns false at the first one that another transaction
   /// has; release_unchanged() then releases the others.
   bool lock_writes() {
+    // No lock is taken that an exception would leave behind.
+    held_.reserve(writes.size());
+    newer_.reserve(writes.size());
     for (const WriteSet::Entry& e : writes.entries()) {
       Lock& lock = lock_of(e.word);
       // Relaxed: the compare-exchange repeats the load, and a thread sees its own store.
