@@ -5,12 +5,19 @@
 
 #include <chrono>
 #include <latch>
+#include <new>
 #include <random>
 
 #include "holdfast/machine/native/htm/htm_support.h"
 #include "holdfast/machine/native/medium/journaled_memory.h"
 
 namespace holdfast {
+namespace {
+
+/// Runs of lines that a thread can always list between two of its fences.
+constexpr size_t kLeastRuns = 64;
+
+}  // namespace
 
 Result<std::unique_ptr<NativeMachine>> NativeMachine::open(const std::string& path,
                                                            const NativeOptions& options) {
@@ -137,6 +144,9 @@ Status NativeMachine::start_journal(uint64_t offset, uint64_t bytes, bool fresh)
   Status status = medium_.start_journal(offset, bytes, fresh, entropy(), slots());
   if (status.ok() && medium_.journaled() != nullptr) {
     listed_.resize(static_cast<size_t>(slots()));
+    for (Listed& listed : listed_) {
+      listed.lines.reserve(kLeastRuns);
+    }
     journaled_ = pwb_is_slow_ = true;
     store_gate_ = medium_.store_gate();
   }
@@ -170,7 +180,14 @@ void NativeMachine::finish_pwb(const void* p) {
 void NativeMachine::list_lines(const void* p, size_t n) {
   const int slot = self();
   if (slot >= 0) {
-    listed_[static_cast<size_t>(slot)].lines.add(p, n);
+    native::LineList& lines = listed_[static_cast<size_t>(slot)].lines;
+    try {
+      lines.add(p, n);
+    } catch (const std::bad_alloc&) {
+      // The lines may reach the medium before the thread's fence, and leave room then.
+      medium_.journaled()->fence(lines, false);
+      lines.add(p, n);
+    }
   } else {
     // A thread without a slot has no list. The line may reach the medium at any time.
     native::LineList lines;

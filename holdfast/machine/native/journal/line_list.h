@@ -19,7 +19,11 @@ class LineList {
     uintptr_t end;
   };
 
+  /// Takes the memory for so many runs. It is kept.
+  void reserve(size_t runs) { runs_.reserve(runs); }
+
   /// Lists each line of [p, p + n), n > 0. A line that was listed just before is not listed again.
+  /// May throw bad_alloc, changing nothing.
   void add(const void* p, size_t n) {
     const uintptr_t begin = reinterpret_cast<uintptr_t>(p) / kLineBytes * kLineBytes;
     const uintptr_t last = reinterpret_cast<uintptr_t>(p) + n - 1;

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "holdfast/machine/native/medium/file.h"
@@ -166,7 +167,8 @@ bool JournaledMemory::locate(const LineList::Run& run, std::vector<LineRun>& to)
   return true;
 }
 
-/// Returns f(). If that fails, the medium has failed.
+/// Returns f(). If that fails, or gets no memory, the medium has failed: the engine has counted on
+/// lines that are missing.
 template <class F>
 auto JournaledMemory::poisoning(F&& f) {
   if (fork_guard_.forked_child()) [[unlikely]] {
@@ -177,6 +179,12 @@ auto JournaledMemory::poisoning(F&& f) {
   } catch (const MediumFailure& failure) {
     sync_.poison(failure.status());
     throw;
+  } catch (const std::bad_alloc&) {
+    const Status no_memory(Code::io_error,
+                           "no memory for the journal's lines. Nothing more is accepted; open the "
+                           "heap again, which recovers what was acknowledged before");
+    sync_.poison(no_memory);
+    throw MediumFailure(no_memory);
   }
 }
 
