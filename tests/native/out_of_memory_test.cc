@@ -142,7 +142,13 @@ class OutOfMemoryTest : public testing::TestWithParam<Variant> {
     bool in_doubt = false;  // the medium has failed: each later call tells, and none hangs
     {
       auto heap = H::create(file_.path(), create_, native_).value();
-      Words* const words = heap->root<Words>("words").value();
+      Words* words = heap->root<Words>("words").value();
+      if (GetParam().commit == Commit::later) {  // opened anew, an engine has no thread yet
+        heap->close().check();
+        heap.reset();
+        heap = H::open(file_.path(), {}, native_).value();
+        words = heap->find_root<Words>("words").value();
+      }
       expected = values_of(*heap, words);
       failing_memory::until_failure = n;
       for (size_t i = 0; i <= GetParam().small_updates && !failed; ++i) {

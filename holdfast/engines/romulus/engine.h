@@ -94,16 +94,21 @@ class RomulusEngine : public FrameOf<M, Variant> {
     if (!flusher_->compare_exchange(expected, 1)) {
       return;
     }
-    background_.start([this] {
-      const bool overdue = this->writer_.lag().overdue();
-      if (overdue) {
-        this->fence();
-      }
-      return overdue;
-    });
+    try {
+      background_.start([this] {
+        const bool overdue = this->writer_.lag().overdue();
+        if (overdue) {
+          this->fence();
+        }
+        return overdue;
+      });
+    } catch (...) {  // no thread, so this update fails and the next one tries again
+      flusher_->store(0);
+      throw;
+    }
   }
 
-  typename M::template Atomic<uint64_t>* flusher_;  // 1: started
+  typename M::template Atomic<uint64_t>* flusher_;  // 1: started, or being started
   BackgroundWork<M> background_{this->machine_};
 };
 
