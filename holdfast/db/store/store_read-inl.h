@@ -61,7 +61,10 @@ Result<typename Store<H>::View*> Store<H>::read_counts(View* view) {
       });
     } while (status.ok() && slots < snapshots_.used_slots() &&
              !heap_.machine().skips(Site{"views.slots"}));
-  } catch (...) {  // the transaction around this one aborts
+    if (status.ok()) {
+      snapshots_.announce(view);
+    }
+  } catch (...) {  // the transaction around this one aborts, or there is no memory
     snapshots_.close(view);
     throw;
   }
@@ -69,7 +72,6 @@ Result<typename Store<H>::View*> Store<H>::read_counts(View* view) {
     snapshots_.close(view);
     return status;
   }
-  snapshots_.announce(view);
   return view;
 }
 

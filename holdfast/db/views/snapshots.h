@@ -75,9 +75,10 @@ class Snapshots {
 
   /// Registers a view. The caller sets its counts, one per used slot, and then calls announce().
   View<M>* open() {
-    shared_->opening.fetch_add(1);  // before the caller reads the counts
     const Lock lock(lock_);
-    View<M>* const view = make_view();
+    View<M>* const view = spare_view();
+    closed_.pop_back();
+    shared_->opening.fetch_add(1);                      // before the caller reads the counts
     view->front_->store(1, std::memory_order_relaxed);  // relaxed: no other thread knows it yet
     ++open_;
     return view;
@@ -95,7 +96,8 @@ class Snapshots {
       give_rows(view, slots);
     }
   }
-  /// Declares that all counts of the view are set.
+  /// Declares that all counts of the view are set. If it throws bad_alloc, the caller closes the
+  /// view.
   void announce(View<M>* view) {
     if (view->in_seat_) {
       Seats<M>::announce(view);
@@ -150,13 +152,14 @@ class Snapshots {
       return;
     }
     most = std::min(most, replaced.size());
-    for (size_t i = 0; i < most; ++i) {
-      const OldVersion& old = replaced[i];
+    for (; most > 0; --most) {
+      const OldVersion old = replaced[0];
       if (!needed(old, uses) || !hold(old, uses)) {
         free->push_back(old);
       }
+      replaced.drop(
+          1);  // each version is in one place, even if there is no memory for the next one
     }
-    replaced.drop(most);
   }
 
   /// Returns whether take_released() may find a version.
@@ -167,7 +170,8 @@ class Snapshots {
     close_ended_uses();
     for (; most > 0 && !released_.empty(); --most) {
       View<M>* const view = released_.back();
-      free->push_back(view->held_.pop());
+      free->push_back(view->held_.front());
+      view->held_.pop();
       --held_;
       ++examined_;
       update_released(view);
@@ -226,7 +230,8 @@ class Snapshots {
     return false;
   }
 
-  /// Lets the newest view that needs the version hold it. Returns false if no view does.
+  /// Lets the newest view that needs the version hold it. Returns false if no view does. If it
+  /// throws bad_alloc, no view holds the version.
   bool hold(const OldVersion& old, const typename Seats<M>::Uses& uses) {
     const Lock lock(lock_);
     ++examined_;
@@ -267,16 +272,16 @@ class Snapshots {
       end_note(use.seat);
     }
     const size_t slots = used_slots();
-    View<M>* const view = make_view();
+    View<M>* const view = spare_view();
     if (slots > view->size_) {
       give_rows(view, slots);
     }
     if (!seats_.copy(use, slots, view)) {
-      closed_.push_back(view);
       return;
     }
     set_rank(view, slots);
     insert(view);
+    closed_.pop_back();
     noted = {view, use.state};
     ++notes_;
   }
@@ -299,14 +304,19 @@ class Snapshots {
     }
   }
 
-  View<M>* make_view() {
+  /// Returns the last one of closed_, from which the caller removes it. Takes all memory that the
+  /// view will need to be closed, or to be in released_.
+  View<M>* spare_view() {
     if (closed_.empty()) {
-      closed_.push_back(&views_.emplace_back());
-      give_rows(closed_.back(), 1);
+      if (const size_t views = views_.size() + 1; closed_.capacity() < views) {
+        released_.reserve(2 * views);
+        closed_.reserve(2 * views);
+      }
+      View<M>* const view = &views_.emplace_back();  // lost without memory for its rows
+      give_rows(view, 1);
+      closed_.push_back(view);
     }
-    View<M>* const view = closed_.back();
-    closed_.pop_back();
-    return view;
+    return closed_.back();
   }
   /// The machine frees no memory. So a view keeps its rows, and many views share an allocation.
   void give_rows(View<M>* view, size_t slots) {

@@ -33,6 +33,8 @@ class VersionHeap {
   ~VersionHeap() { clear(); }
 
   bool empty() const { return root_ == nullptr; }
+  /// Returns the version at the top.
+  const OldVersion& front() const { return root_->old; }
   /// Returns the `since` of the version at the top.
   uint64_t top() const { return root_->since; }
 

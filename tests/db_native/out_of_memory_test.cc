@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Does a call fail alone if it gets no memory, while snapshots hold old versions? Each allocation
+// of the call fails once.
+#include <array>
+#include <map>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "tests/db/durable_engines.h"
+#include "tests/failing_memory.h"
+
+namespace holdfast::db::out_of_memory_test {
+namespace {
+
+constexpr int kKeys = 30;
+
+std::string key(int i) {
+  return "key " + std::to_string(i);
+}
+
+uint64_t number(DB& db, const std::string& name) {
+  std::string value;
+  EXPECT_TRUE(db.GetProperty("holdfast." + name, &value));
+  return std::stoull(value);
+}
+
+/// A database with two snapshots, each of which holds old versions.
+struct Versions {
+  DbFile file;
+  std::array<const Snapshot*, 2> snapshots{};
+  std::map<std::string, std::string> now;
+
+  Versions() {
+    write("0");
+    for (const Snapshot*& snapshot : snapshots) {
+      snapshot = file->GetSnapshot();
+      write("1");
+    }
+  }
+
+  /// Puts the value to all keys, in one batch.
+  void write(const std::string& value) {
+    WriteBatch batch;
+    for (int i = 0; i < kKeys; ++i) {
+      batch.Put(key(i), value);
+      now[key(i)] = value;
+    }
+    const Status status = file->Write({}, &batch);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+  }
+
+  /// Makes allocation number `n` of the call fail. Returns false if it has fewer.
+  template <class Call>
+  static bool fails(uint64_t n, Call&& call) {
+    failing_memory::until_failure = n;
+    try {
+      call();
+    } catch (const std::bad_alloc&) {
+      // as it may
+    }
+    const bool failed = failing_memory::until_failure == failing_memory::kNever;
+    failing_memory::until_failure = failing_memory::kNever;
+    return failed;
+  }
+
+  /// Is the content right, and are versions freed once no snapshot needs them?
+  void expect_versions_freed_after_release() {
+    for (const auto& [name, value] : now) {
+      EXPECT_EQ(get(*file, name), value);
+    }
+    for (const Snapshot* const snapshot : snapshots) {
+      file->ReleaseSnapshot(snapshot);
+    }
+    for (int i = 0; i < 10; ++i) {
+      write("later");
+    }
+    EXPECT_LE(number(*file, "old-versions"), 3U * kKeys);
+  }
+};
+
+TEST(DbOutOfMemoryTest, AWriteFailsAlone) {
+  bool failed = true;
+  for (uint64_t n = 0; failed && !testing::Test::HasFailure(); ++n) {
+    SCOPED_TRACE(n);
+    Versions versions;
+    bool successful = false;
+    failed =
+        Versions::fails(n, [&] { successful = versions.file->Put({}, key(1), "changed").ok(); });
+    if (successful) {
+      versions.now[key(1)] = "changed";
+    }
+    versions.expect_versions_freed_after_release();
+    expect_tidy(versions.file);
+  }
+}
+
+TEST(DbOutOfMemoryTest, ASnapshotFailsAlone) {
+  bool failed = true;
+  for (uint64_t n = 0; failed && !testing::Test::HasFailure(); ++n) {
+    SCOPED_TRACE(n);
+    Versions versions;
+    std::vector<const Snapshot*> more(6, nullptr);
+    size_t opened = 0;
+    failed = Versions::fails(n, [&] {
+      for (; opened < more.size(); ++opened) {
+        more[opened] = versions.file->GetSnapshot();
+      }
+    });
+    for (size_t i = 0; i < opened; ++i) {
+      versions.file->ReleaseSnapshot(more[i]);
+    }
+    versions.expect_versions_freed_after_release();
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::db::out_of_memory_test
