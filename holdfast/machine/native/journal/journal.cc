@@ -85,9 +85,7 @@ Status Journal::recover(uint64_t salt) {
     return lines.status();
   }
   recovered_->lines = std::move(*lines);
-  // After a killed process the groups and the newest head may come from a cache. Groups must be
-  // durable before a reader sees their lines, and the head before the other one is overwritten.
-  if (Status status = ring_.file().sync(); !status.ok()) {
+  if (Status status = make_durable(*tail); !status.ok()) {
     return status;
   }
   tail_ = ring_.head().tail;
@@ -116,6 +114,20 @@ Status Journal::recover(uint64_t salt) {
   head.number = tail->number;
   head.position = tail->position;
   return ring_.write_head(head);
+}
+
+/// After a killed process or a failed sync the groups and the newest head may come from a cache.
+/// Groups must be durable before a reader sees their lines, and the head before the other one is
+/// overwritten. After a failed write-back Linux keeps the new content in the cache and counts it as
+/// clean, so a sync alone would not write it. Each group was durable before the next one was
+/// written, so only the last one can be missing on the medium.
+Status Journal::make_durable(const JournalTail& tail) {
+  Status status = ring_.rewrite_head();
+  if (status.ok() && tail.groups != 0) {
+    const auto last = std::span(tail.bytes).subspan(tail.last);
+    status = ring_.write(tail.end - last.size(), last);
+  }
+  return status.ok() ? ring_.file().sync() : status;
 }
 
 /// Forgets all lines. The cache's size follows the length of the ring.

@@ -158,6 +158,7 @@ class Journal {
   };
 
   Status recover(uint64_t salt);
+  Status make_durable(const JournalTail& tail);
   bool has_line_in(uint64_t page) const { return numbers_.at(page) >= tail_number_; }
   void count_line(uint64_t offset, uint64_t number);
   bool due() const;

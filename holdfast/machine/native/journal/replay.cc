@@ -46,6 +46,7 @@ Result<JournalTail> read_tail(const JournalRing& ring, uint64_t end) {
     if (!*whole || !fits || head.number != tail.number || head.begin != tail.position) {
       return tail;
     }
+    tail.last = tail.bytes.size();
     tail.bytes.insert(tail.bytes.end(), group.begin(), group.end());
     ++tail.groups;
     ++tail.number;

@@ -15,6 +15,7 @@ namespace holdfast::native {
 /// The groups of a journal from its tail on, up to the first that is torn or stale.
 struct JournalTail {
   std::vector<std::byte> bytes;  ///< the whole groups, each padded to blocks
+  uint64_t last = 0;             ///< place in `bytes` of the last group
   uint64_t groups = 0;
   uint64_t lines = 0;
   uint64_t end = 0;       ///< place in the ring behind the last group

@@ -15,6 +15,12 @@ namespace {
 constexpr char kJournalMagic[8] = {'H', 'D', 'J', 'O', 'U', 'R', 'N', '2'};
 constexpr char kJournalMagic1[8] = {'H', 'D', 'J', 'O', 'U', 'R', 'N', '1'};
 
+std::vector<std::byte> block_of(const JournalHead& head) {
+  std::vector<std::byte> block(kJournalBlock);
+  std::memcpy(block.data(), &head, sizeof head);
+  return block;
+}
+
 uint64_t sum_of_head(const JournalHead& head) {
   JournalHead copy = head;
   copy.checksum = 0;
@@ -74,6 +80,10 @@ Status JournalRing::prepare(uint64_t bytes) {
   return write_zeros(JournalPlace::kHeadBytes + bytes_, JournalPlace::kHeadBytes + bytes);
 }
 
+Status JournalRing::rewrite_head() {
+  return file_.write(place_of(head_), block_of(head_));
+}
+
 Status JournalRing::write_stale(bool stale) {
   const uint32_t before = head_.flags;
   head_.flags = stale ? before | JournalHead::kStaleTable : before & ~JournalHead::kStaleTable;
@@ -122,10 +132,7 @@ Status JournalRing::write_head(const JournalHead& head, uint64_t ring_bytes) {
   std::memcpy(next.magic, kJournalMagic, sizeof next.magic);
   next.sequence = head_.sequence + 1;
   next.checksum = sum_of_head(next);
-  std::vector<std::byte> block(kJournalBlock);
-  std::memcpy(block.data(), &next, sizeof next);
-  const Status status =
-      file_.write_and_sync(place_.offset + next.sequence % 2 * kJournalBlock, block);
+  const Status status = file_.write_and_sync(place_of(next), block_of(next));
   if (status.ok()) {
     head_ = next;
   }

@@ -65,6 +65,8 @@ class JournalRing {
   /// Writes a newer head, durably; kChanges and kStaleTable stay as they are. Everything written to
   /// the file before must be durable.
   Status write_head(const JournalHead& head) { return write_head(head, bytes_); }
+  /// Writes the newest head again, in its place. The caller syncs.
+  Status rewrite_head();
   /// Writes a newer head with or without kStaleTable, durably.
   Status write_stale(bool stale);
 
@@ -93,6 +95,9 @@ class JournalRing {
 
  private:
   Status write_head(const JournalHead& head, uint64_t ring_bytes);
+  uint64_t place_of(const JournalHead& head) const {
+    return place_.offset + head.sequence % 2 * kJournalBlock;
+  }
   Status write_zeros(uint64_t begin, uint64_t end);
   bool fits(const JournalHead& head) const;
 

@@ -20,6 +20,9 @@ namespace holdfast::native {
 /// A file in memory that keeps issued and synced bytes apart, fails at a given call, and rebuilds
 /// what a power cut may leave. Each sector written since the last sync has its old content, that of
 /// any write since, or a torn mixture of one and the next.
+///
+/// A failed sync does as Linux does. Reads still find the new content, but it counts as clean, so
+/// only another write makes a later sync bring it to the medium.
 class FaultyFile : public JournalFile {
  public:
   static constexpr uint64_t kSector = 512;
@@ -54,14 +57,15 @@ class FaultyFile : public JournalFile {
   }
 
   Status sync() override {
-    if (Status status = count(); !status.ok()) {
-      // As Linux does: the pages count as clean, and the next sync succeeds without them.
-      lost_ = std::exchange(pending_, {});
+    Status status = count();
+    if (!status.ok()) {
+      lose_pending();
       return status;
     }
     ++syncs_;
-    synced_ = issued_;
-    pending_.clear();
+    for (const auto& [sector, writes] : std::exchange(pending_, {})) {
+      reach_medium(sector);
+    }
     return {};
   }
 
@@ -72,12 +76,14 @@ class FaultyFile : public JournalFile {
       status = count();
     }
     if (!status.ok()) {
-      lost_ = std::exchange(pending_, {});
+      lose_pending();
       return status;
     }
     ++syncs_;
-    std::memcpy(synced_.data() + offset, issued_.data() + offset, from.size());
-    pending_.erase(pending_.lower_bound(offset), pending_.lower_bound(offset + from.size()));
+    for (uint64_t at = 0; at < from.size(); at += kSector) {
+      pending_.erase(offset + at);
+      reach_medium(offset + at);
+    }
     return {};
   }
 
@@ -89,7 +95,7 @@ class FaultyFile : public JournalFile {
   /// Returns what a killed process leaves: all that was issued.
   const std::vector<std::byte>& issued() const { return issued_; }
 
-  /// Returns the sectors that were written since the last sync that succeeded.
+  /// Returns the sectors whose last writes may be missing on the medium.
   std::vector<uint64_t> unsynced_sectors() const {
     std::vector<uint64_t> sectors;
     for (const auto& [sector, writes] : unsynced()) {
@@ -127,8 +133,24 @@ class FaultyFile : public JournalFile {
  private:
   using Writes = std::map<uint64_t, std::vector<std::vector<std::byte>>>;
 
-  /// After a failed sync any of the lost writes may be on the medium as well.
-  const Writes& unsynced() const { return lost_.empty() ? pending_ : lost_; }
+  /// Returns the writes that may be on the medium or not, those of failed syncs included.
+  Writes unsynced() const {
+    Writes all = lost_;
+    for (const auto& [sector, writes] : pending_) {
+      all[sector].insert(all[sector].end(), writes.begin(), writes.end());
+    }
+    return all;
+  }
+
+  void lose_pending() {
+    lost_ = unsynced();
+    pending_.clear();
+  }
+
+  void reach_medium(uint64_t sector) {
+    std::memcpy(synced_.data() + sector, issued_.data() + sector, kSector);
+    lost_.erase(sector);
+  }
 
   Status count() {
     return calls_++ == failing_ ? Status(Code::io_error, "the test wants this failure") : Status();
@@ -137,8 +159,8 @@ class FaultyFile : public JournalFile {
   uint64_t bytes_;
   std::vector<std::byte> synced_;
   std::vector<std::byte> issued_;
-  Writes pending_;
-  Writes lost_;
+  Writes pending_;  // dirty
+  Writes lost_;     // clean after a failed sync
   int calls_ = 0;
   int syncs_ = 0;
   int failing_ = -1;

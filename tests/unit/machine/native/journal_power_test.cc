@@ -178,6 +178,37 @@ TEST(JournalPowerCut, MayComeTwiceInARow) {
   }
 }
 
+/// Lets each call of a program's work fail in turn. The next program opens what the cache then has,
+/// and works. Then the power fails.
+void fail_then_cut(const JournalPlace& place, uint64_t seed) {
+  for (int call = 0;; ++call) {
+    FaultyFile file(new_content(place), kLongFile);
+    JournalProgram program(file, 2, place);
+    file.fail_at(file.calls() + call);
+    Random random(seed);
+    if (!fails(program, random, 100)) {
+      EXPECT_GT(call, 40);
+      return;
+    }
+    JournalProgram next(file, 3, place);
+    ASSERT_GE(next.start(), program.acknowledged());
+    EXPECT_EQ(next.memory(), program.home_at(next.start()));
+    for (int round = 0; round < 3; ++round) {
+      expect_prefix(file.after_power_cut(random), next, place);
+      ASSERT_FALSE(fails(next, random, round * 10)) << call;
+    }
+    expect_prefix(file.after_power_cut(random), next, place);
+  }
+}
+
+TEST_P(JournalRandomPower, AfterAFailureAndAReopeningLeavesAPrefix) {
+  fail_then_cut(kSmallJournal, GetParam());
+}
+
+TEST_P(JournalRandomPower, AfterAFailureAndAReopeningLeavesAPrefixOfAJournalThatGrows) {
+  fail_then_cut(kGrowingJournal, GetParam());
+}
+
 // Linux reports a failed write-back once; a second sync succeeds without the data.
 TEST(JournalFailure, IsFinalAndAcknowledgesNothingMore) {
   for (const int call : {0, 1}) {  // the write, the sync
