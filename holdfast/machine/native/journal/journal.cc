@@ -113,7 +113,10 @@ Status Journal::recover(uint64_t salt) {
   head.tail = tail->end;
   head.number = tail->number;
   head.position = tail->position;
-  return ring_.write_head(head);
+  const Status status = ring_.write_head(head);
+  // Both copies. With the former salt in one of them, damage of the other one would hide all groups
+  // before the first checkpoint.
+  return status.ok() ? ring_.write_head(head) : status;
 }
 
 /// After a killed process or a failed sync the groups and the newest head may come from a cache.

@@ -286,6 +286,27 @@ TEST(JournalDamage, OfOneHeadIsHealedAndOfBothReported) {
   }
 }
 
+// No checkpoint has come since the opening, so groups count only with the salt of that.
+TEST(JournalDamage, OfTheNewestHeadHidesNoGroup) {
+  for (const bool closed : {false, true}) {
+    std::vector<std::byte> content = new_content();
+    if (closed) {
+      FaultyFile file(content);
+      JournalProgram(file, 2).journal().checkpoint(true);
+      content = file.issued();
+    }
+    FaultyFile file(content);
+    JournalProgram program(file, 3);
+    program.fence(std::vector<uint64_t>{1}, 1);
+    program.sync();
+    JournalRing ring(file, kSmallJournal);
+    ring.read_head().check();
+    content = file.issued();
+    content[kHomeBytes + ring.head().sequence % 2 * kJournalBlock + 24] ^= std::byte{1};
+    expect_prefix(content, program);
+  }
+}
+
 // The bytes of a group as user data, at the place where the next group would be.
 TEST(JournalDamage, AnOldGroupIsNotTakenForANewOne) {
   std::vector<std::byte> content = three_groups();
