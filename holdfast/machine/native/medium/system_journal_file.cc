@@ -8,8 +8,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "holdfast/machine/native/medium/file.h"
-
 namespace holdfast::native {
 namespace {
 
@@ -36,7 +34,9 @@ SystemJournalFile::SystemJournalFile(int fd, std::string path, MediumSync& sync,
       path_(std::move(path)),
       sync_(sync),
       flush_(sync.calls_fdatasync() ? make_flush(fd, flush) : nullptr),
-      method_(flush_ != nullptr ? flush : FlushMethod::fdatasync) {}
+      method_(flush_ != nullptr ? flush : FlushMethod::fdatasync),
+      hinted_(::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDONLY | O_CLOEXEC),
+              path_) {}
 
 Status SystemJournalFile::read(uint64_t offset, std::span<std::byte> to) {
   return transfer_all(path_, "cannot be read", to.size(), [&](size_t done) {
@@ -50,15 +50,17 @@ Status SystemJournalFile::write(uint64_t offset, std::span<const std::byte> from
   });
 }
 
-Status SystemJournalFile::sync_range(const Piece& piece, unsigned flags) const {
+/// Linux reports a failed write-back once to each opening of a file. So hints have an opening of
+/// their own, and leave the failure for the sync that relies on the write. Without /proc there is
+/// none, and no hint.
+void SystemJournalFile::hint(const Piece& piece, unsigned flags) const {
 #ifdef SYNC_FILE_RANGE_WRITE
-  const auto begin = static_cast<off_t>(piece.begin);
-  const auto bytes = static_cast<off_t>(piece.end - piece.begin);
-  if (::sync_file_range(fd_, begin, bytes, flags) != 0 && (errno == EIO || errno == ENOSPC)) {
-    return file_error(path_, "cannot be written", errno);
+  if (hinted_.fd() >= 0) {
+    const auto begin = static_cast<off_t>(piece.begin);
+    const auto bytes = static_cast<off_t>(piece.end - piece.begin);
+    static_cast<void>(::sync_file_range(hinted_.fd(), begin, bytes, flags));
   }
 #endif
-  return {};
 }
 
 /// Otherwise the sync that ends a checkpoint would have hundreds of MiB to write, and the groups of
@@ -73,13 +75,13 @@ Status SystemJournalFile::write_out(uint64_t offset, uint64_t bytes) {
   if (piece_.written < kPieceBytes) {
     return {};
   }
-  Status status = sync_range(piece_, SYNC_FILE_RANGE_WRITE);
-  if (status.ok() && on_its_way_.written != 0) {
-    status = sync_range(on_its_way_, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
-                                         SYNC_FILE_RANGE_WAIT_AFTER);
+  hint(piece_, SYNC_FILE_RANGE_WRITE);
+  if (on_its_way_.written != 0) {
+    hint(on_its_way_,
+         SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
   }
   on_its_way_ = std::exchange(piece_, {});
-  return status;
+  return {};
 }
 
 Result<uint64_t> SystemJournalFile::bytes() {

@@ -10,6 +10,7 @@
 
 #include "holdfast/base/status.h"
 #include "holdfast/machine/native/journal/journal_file.h"
+#include "holdfast/machine/native/medium/file.h"
 #include "holdfast/machine/native/medium/flush.h"
 #include "holdfast/machine/native/medium/medium_sync.h"
 #include "holdfast/machine/native/support/options.h"
@@ -42,13 +43,14 @@ class SystemJournalFile : public JournalFile {
     uint64_t end = 0;
     uint64_t written = 0;
   };
-  Status sync_range(const Piece& piece, unsigned flags) const;
+  void hint(const Piece& piece, unsigned flags) const;
 
   const int fd_;
   const std::string path_;
   MediumSync& sync_;
   std::unique_ptr<Flush> flush_;     // in sync_.run(); null: write() and sync()
   std::atomic<FlushMethod> method_;  // relaxed: it orders nothing
+  const File hinted_;                // for hint(): another opening of the file
   Piece piece_;                      // is being written
   Piece on_its_way_;                 // from the cache to the medium
 };

@@ -48,8 +48,15 @@ bool in_child(const std::function<bool()>& body) {
   return end_of_child([&] { return body() ? 0 : 1; }) == 0;
 }
 
-/// From here on this system call fails with this errno in the thread. False if the system does not
+/// From here on the filter decides about system calls of the thread. False if the system does not
 /// allow that.
+bool filter_calls(std::span<sock_filter> lines) {
+  const sock_fprog program = {static_cast<unsigned short>(lines.size()), lines.data()};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/// From here on this system call fails with this errno in the thread. False as above.
 bool refuse_call(int number, int error) {
   const auto call = static_cast<uint32_t>(number);
   const auto failure = SECCOMP_RET_ERRNO | static_cast<uint32_t>(error);
@@ -59,10 +66,25 @@ bool refuse_call(int number, int error) {
       BPF_STMT(BPF_RET | BPF_K, failure),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
-  const sock_fprog program = {std::size(lines), lines};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+  return filter_calls(lines);
 }
+
+#ifdef SYS_sync_file_range
+/// From here on the filter's result for sync_file_range() is `own` on this descriptor, and `other`
+/// on others. False as above.
+bool filter_hints(int fd, uint32_t own, uint32_t other) {
+  sock_filter lines[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sync_file_range, 0, 4),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[0])),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(fd), 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, own),
+      BPF_STMT(BPF_RET | BPF_K, other),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  return filter_calls(lines);
+}
+#endif
 
 /// A file with room for a small journal, which reaches the medium in a given way.
 class Flushed {
@@ -128,6 +150,29 @@ TEST(Flush, DoesNotTrustRwfDsyncOnAFileSystemThatIsNotKnownToSyncThen) {
 }
 
 // A replaced fdatasync stands for all ways to sync.
+#ifdef SYS_sync_file_range
+// It would take the report of a failed write-back away from the sync.
+TEST(Flush, AHintUsesAnOpeningOfItsOwn) {
+  constexpr uint32_t kFails = SECCOMP_RET_ERRNO | EIO;
+  const auto end = [](uint32_t own, uint32_t other) {
+    Flushed flushed(FlushMethod::fdatasync);
+    return end_of_child([&] {
+      if (!filter_hints(flushed.fd(), own, other)) {
+        return 2;
+      }
+      constexpr uint64_t kPiece = uint64_t{1} << 20;
+      for (uint64_t i = 0; i < 3; ++i) {
+        flushed.file().write_out(i * kPiece, kPiece).check();
+      }
+      return 0;
+    });
+  };
+  EXPECT_EQ(end(SECCOMP_RET_KILL_PROCESS, kFails), 0);
+  const int hinted = end(SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS);
+  EXPECT_TRUE(WIFSIGNALED(hinted) && WTERMSIG(hinted) == SIGSYS) << hinted;
+}
+#endif
+
 TEST(Flush, IsFdatasyncIfATestHasReplacedThat) {
   for (const FlushMethod method : kMethods) {
     int syncs = 0;
