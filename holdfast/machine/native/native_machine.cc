@@ -186,12 +186,12 @@ void NativeMachine::list_lines(const void* p, size_t n) {
     } catch (const std::bad_alloc&) {
       // The lines may reach the medium before the thread's fence, and leave room then.
       medium_.journaled()->fence(lines, false);
-      lines.add(p, n);
+      medium_.journaled()->list(lines, p, n);
     }
   } else {
     // A thread without a slot has no list. The line may reach the medium at any time.
     native::LineList lines;
-    lines.add(p, n);
+    medium_.journaled()->list(lines, p, n);
     medium_.journaled()->fence(lines, false);
   }
 }

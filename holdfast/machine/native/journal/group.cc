@@ -75,9 +75,9 @@ GroupBuilder::GroupBuilder(uint64_t most_bytes) : most_bytes_(most_bytes) {
 
 /// Makes room for `bytes`. The table is at most half full.
 void GroupBuilder::grow(uint64_t bytes) {
-  bytes_.resize(bytes);
-  const std::vector<Known> before = std::exchange(
-      known_, std::vector<Known>(std::bit_ceil(2 * static_cast<size_t>(bytes / kLineBytes))));
+  std::vector<Known> before(std::bit_ceil(2 * static_cast<size_t>(bytes / kLineBytes)));
+  bytes_.resize(bytes);  // the last allocation: one that fails changes nothing
+  known_.swap(before);
   for (const Known& line : before) {
     if (line.round == round_) {
       find(line.offset) = line;

@@ -177,13 +177,7 @@ uint64_t Journal::append(std::span<const LineRun> runs) {
           flush_wanted_.notify_one();
         }
       }
-      std::byte* to;
-      while ((to = gathered().place(run.offset + i * kLineBytes)) == nullptr) {
-        // The lines of a fence have no order among themselves, so others may come in between.
-        make_group_room(lock);
-      }
-      copy_(to, run.memory + i * kLineBytes);
-      count_line(run.offset + i * kLineBytes, gathering_number_);
+      copy_(place_line(lock, run.offset + i * kLineBytes), run.memory + i * kLineBytes);
       // Release: pairs with position().
       end_.store(end_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     }
@@ -192,6 +186,19 @@ uint64_t Journal::append(std::span<const LineRun> runs) {
     flush_wanted_.notify_one();
   }
   return end_.load(std::memory_order_relaxed);
+}
+
+/// Returns the place for a line in the group that gathers.
+std::byte* Journal::place_line(Lock& lock, uint64_t offset) {
+  for (;;) {
+    // Before the group has the line: this may throw, and no group may have a line behind end_.
+    count_line(offset, gathering_number_);
+    if (std::byte* const to = gathered().place(offset); to != nullptr) {
+      return to;
+    }
+    // The lines of a fence have no order among themselves, so others may come in between.
+    make_group_room(lock);
+  }
 }
 
 /// The page has a line in the group with this number, which is not older than any group so far. A

@@ -87,7 +87,7 @@ class Journal {
 
   /// Copies these lines and returns a position behind them. No call returns while another thread
   /// copies, even one without lines: a store after this fence cannot reach a line that has an
-  /// earlier position.
+  /// earlier position. Throws bad_alloc; then the journal may have some of the lines.
   uint64_t append(std::span<const LineRun> runs);
 
   /// Returns the position behind the last line. Acquire: it covers each line whose append() has
@@ -160,6 +160,7 @@ class Journal {
   Status recover(uint64_t salt);
   Status make_durable(const JournalTail& tail);
   bool has_line_in(uint64_t page) const { return numbers_.at(page) >= tail_number_; }
+  std::byte* place_line(Lock& lock, uint64_t offset);
   void count_line(uint64_t offset, uint64_t number);
   bool due() const;
   void throw_if_failed() const;

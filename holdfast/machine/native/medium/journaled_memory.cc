@@ -180,11 +180,7 @@ auto JournaledMemory::poisoning(F&& f) {
     sync_.poison(failure.status());
     throw;
   } catch (const std::bad_alloc&) {
-    const Status no_memory(Code::io_error,
-                           "no memory for the journal's lines. Nothing more is accepted; open the "
-                           "heap again, which recovers what was acknowledged before");
-    sync_.poison(no_memory);
-    throw MediumFailure(no_memory);
+    sync_.fail_without_memory();
   }
 }
 

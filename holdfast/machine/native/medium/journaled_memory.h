@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <shared_mutex>
 #include <span>
 #include <string>
@@ -60,6 +61,15 @@ class JournaledMemory {
   /// Journal::verify() for the pages of journaled mappings in this range; no others are there.
   Status verify(const std::byte* begin, size_t n);
 
+  /// Adds lines to the list for a thread's next fence. If there is no memory for them, the medium
+  /// has failed, because later groups would lack these lines.
+  void list(LineList& list, const void* p, size_t n) {
+    try {
+      list.add(p, n);
+    } catch (const std::bad_alloc&) {
+      sync_.fail_without_memory();
+    }
+  }
   /// A fence of a thread: appends the lines of its list, and empties it. `wait`: returns when the
   /// journal is durable up to its end. A line of another mapping, such as a superblock's, is shared
   /// with the file. With one in the list, the fence waits for the journal and then for a sync of

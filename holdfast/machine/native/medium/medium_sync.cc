@@ -15,7 +15,12 @@ MediumSync::MediumSync(int fd, std::string path, std::function<int(int)> sync)
     : fd_(fd),
       path_(std::move(path)),
       calls_fdatasync_(!sync),
-      sync_(sync ? std::move(sync) : std::function<int(int)>(&fdatasync)) {}
+      sync_(sync ? std::move(sync) : std::function<int(int)>(&fdatasync)),
+      no_memory_(Code::out_of_space,
+                 path_ +
+                     ": the system had no memory for writing to the medium. Nothing more is "
+                     "accepted; open the heap again, which recovers what was acknowledged "
+                     "before") {}
 
 void MediumSync::wait_durable() {
   // Release, with the acquire below: before a call that counts this request begins, the stores of
@@ -71,6 +76,14 @@ void MediumSync::throw_failure() const {
 void MediumSync::poison(const Status& why) {
   const std::lock_guard lock(mutex_);
   fail(why);
+}
+
+void MediumSync::fail_without_memory() {
+  {
+    const std::lock_guard lock(mutex_);
+    fail(std::move(no_memory_));
+  }
+  throw_failure();
 }
 
 void MediumSync::fail(Status why) {

@@ -42,6 +42,9 @@ class MediumSync {
   [[noreturn]] void throw_failure() const;
   /// Makes every later wait throw, for a failure that was found elsewhere. The first reason stays.
   void poison(const Status& why);
+  /// As poison(), because there was no memory for lines that should reach the medium. Throws
+  /// MediumFailure, or bad_alloc if there is none for that either.
+  [[noreturn]] void fail_without_memory();
 
  private:
   void fail(Status why);
@@ -56,6 +59,7 @@ class MediumSync {
   uint64_t served_ = 0;             // requests up to this number are durable
   std::atomic<bool> failed_{false};
   Status failure_;
+  Status no_memory_;  // for fail_without_memory(), which may not allocate
 };
 
 }  // namespace holdfast::native

@@ -4,6 +4,9 @@
 // acknowledged? Is the first failure of the file final? Is damage told from a torn group?
 #include <gtest/gtest.h>
 
+#include <new>
+
+#include "tests/memory_limit.h"
 #include "tests/sanitized.h"
 #include "tests/unit/machine/native/journal_world.h"
 
@@ -227,6 +230,24 @@ TEST(JournalFailure, IsFinalAndAcknowledgesNothingMore) {
     EXPECT_EQ(program.journal().durable(), 1u);
     EXPECT_EQ(file.calls(), calls);
   }
+}
+
+// The number of its page takes 16 TiB, and there is no memory for that.
+TEST(JournalFailure, ALineWithoutMemoryIsInNoGroup) {
+  if (kSanitized) {
+    GTEST_SKIP() << "a sanitizer ends the process instead";
+  }
+  FaultyFile file(new_content());
+  JournalProgram program(file, 2);
+  program.fence(std::vector<uint64_t>{1}, 1);
+  {
+    const MemoryLimit limit(uint64_t{1} << 30);
+    const LineRun far[] = {{uint64_t{1} << 62, program.memory().data(), 1}};
+    EXPECT_THROW(program.journal().append(far), std::bad_alloc);
+  }
+  program.fence(std::vector<uint64_t>{2}, 2);
+  program.sync();
+  expect_prefix(file.issued(), program);
 }
 
 /// A journal with three durable groups of one block each.

@@ -12,7 +12,9 @@
 #include <cstring>
 #include <thread>
 
+#include "tests/memory_limit.h"
 #include "tests/native/test_file.h"
+#include "tests/sanitized.h"
 #include "tests/unit/machine/native/journal_world.h"
 
 namespace holdfast::native::journaled_memory_test {
@@ -164,6 +166,40 @@ TEST_F(JournaledMemoryTest, PagesAgreeWithTheirChecksumsWhileCheckpointsAndHoles
   uint64_t damage = 1;
   EXPECT_EQ(::pwrite(fd_, &damage, sizeof damage, 3 * kPageBytes + 800), 8);
   EXPECT_EQ(verify().code(), Code::corrupt);
+}
+
+// Without a line that has no room in a list, a later group could have a marker without its data.
+TEST_F(JournaledMemoryTest, FailsForGoodIfThereIsNoMemoryForALineOfAList) {
+  if (kSanitized) {
+    GTEST_SKIP() << "a sanitizer ends the process instead";
+  }
+  LineList many;
+  const auto list_many = [&] {
+    const MemoryLimit limit(uint64_t{8} << 20);
+    for (uint64_t i = 0; i < 10'000'000; ++i) {
+      memory_->list(many, &word(0, 2 * (i % 2)), 1);
+    }
+  };
+  EXPECT_THROW(list_many(), MediumFailure);
+  EXPECT_EQ(sync_->failure().code(), Code::out_of_space);
+  EXPECT_THROW(fence(1, 3), MediumFailure);
+}
+
+TEST_F(JournaledMemoryTest, FailsForGoodIfThereIsNoMemoryForTheLinesOfAFence) {
+  if (kSanitized) {
+    GTEST_SKIP() << "a sanitizer ends the process instead";
+  }
+  LineList many;
+  for (uint64_t i = 0; i < 4'000'000; ++i) {
+    memory_->list(many, &word(0, 2 * (i % 2)), 1);
+  }
+  const auto fence_many = [&] {
+    const MemoryLimit limit(uint64_t{1} << 20);
+    memory_->fence(many, true);
+  };
+  EXPECT_THROW(fence_many(), MediumFailure);
+  EXPECT_EQ(sync_->failure().code(), Code::out_of_space);
+  EXPECT_THROW(fence(1, 3), MediumFailure);
 }
 
 TEST_F(JournaledMemoryTest, AHoleAgreesWithItsChecksum) {
