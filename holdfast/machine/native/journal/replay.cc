@@ -78,7 +78,9 @@ Status check_not_damaged(const JournalRing& ring, const JournalTail& tail) {
 
 Result<std::vector<JournalLine>> newest_lines(const JournalTail& tail, const JournalPlace& place) {
   std::vector<JournalLine> lines;
-  lines.reserve(tail.lines);
+  // tail.lines counts each copy of a line, so a few groups may have a huge number. A record of the
+  // newest one takes a head and a word at least.
+  lines.reserve(std::min<uint64_t>(tail.lines, tail.bytes.size() / (2 * sizeof(uint64_t))));
   bool inside = false;
   for (uint64_t at = 0; at < tail.bytes.size();) {
     GroupHead head{};

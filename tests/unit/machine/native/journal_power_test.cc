@@ -261,6 +261,26 @@ std::vector<std::byte> three_groups() {
   return file.issued();
 }
 
+// As after a long time in which updates of one line could lag.
+TEST(JournalTail, MayHaveManyMoreCopiesOfALineThanBytes) {
+  FaultyFile file(new_content());
+  JournalRing ring(file, kSmallJournal);
+  ring.read_head().check();
+  GroupBuilder group(4 * kJournalBlock);
+  std::memset(group.place(kLineBytes), 7, kLineBytes);
+  GroupHead head{};
+  head.number = ring.head().number;
+  head.end = uint64_t{1} << 40;
+  ring.write(ring.head().tail, group.seal(head, ring.head().salt)).check();
+  const auto journal = Journal::open(file, kSmallJournal, 3).value();
+  EXPECT_EQ(journal->position(), head.end);
+  std::vector<std::byte> home(kHomeBytes);
+  std::memset(home.data() + kLineBytes, 7, kLineBytes);
+  EXPECT_EQ(opened_home(file, *journal), home);
+  journal->checkpoint();
+  EXPECT_EQ(home_of(file.issued()), home);
+}
+
 constexpr uint64_t kFirstGroup = kHomeBytes + JournalPlace::kHeadBytes;
 
 TEST(JournalDamage, OfAGroupBeforeADurableOneIsReportedAndChangesNothing) {
