@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "holdfast/heap/caught_at_start.h"
 #include "holdfast/heap/file/inspect.h"
 
 namespace holdfast {
@@ -45,8 +46,8 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::create(Machine& machine, const CreateO
     if (!status.ok()) {
       return status;
     }
-  } catch (const MediumFailure& failure) {
-    return failure.status();
+  } catch (...) {
+    return caught_at_start(heap->file_.name());
   }
   heap->closed_ = false;
   give_back_memory(machine, true);
@@ -148,10 +149,8 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptio
     if (!status.ok()) {
       return status;
     }
-  } catch (const MediumFailure& failure) {
-    return failure.status();
-  } catch (const Error& error) {
-    return error.status();
+  } catch (...) {
+    return caught_at_start(heap->file_.name());
   }
   heap->closed_ = false;
   give_back_memory(machine, true);

@@ -5,12 +5,14 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/magic.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -26,8 +28,10 @@
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/native/medium/journaled_memory.h"
 #include "holdfast/machine/native/native_machine.h"
+#include "tests/child_process.h"
 #include "tests/file_bytes.h"
 #include "tests/native/journal_engines.h"
+#include "tests/native/refuse_call.h"
 #include "tests/native/test_file.h"
 #include "tests/sanitized.h"
 
@@ -338,6 +342,32 @@ TEST_P(JournalHeapTest, DamageOfTheJournalIsReportedAndChangesNothing) {
     EXPECT_EQ(open().status().code(), Code::corrupt);
     EXPECT_EQ(file_bytes(file_.path()), crashed);
   }
+}
+
+TEST_P(JournalHeapTest, WithoutThreadsCreationAndOpeningFail) {
+  const auto begin_and_end = [&] {
+    make()->close().check();
+    for (const int call : {SYS_clone, SYS_clone3}) {
+      if (!refuse_call(call, EAGAIN)) {
+        return false;
+      }
+    }
+    sigset_t before;
+    sigset_t after;
+    pthread_sigmask(SIG_SETMASK, nullptr, &before);
+    const auto opened = open();
+    EXPECT_EQ(opened.status().code(), Code::out_of_space) << opened.status().to_string();
+    EXPECT_EQ(opened.status().system_error(), EAGAIN);
+    pthread_sigmask(SIG_SETMASK, nullptr, &after);
+    EXPECT_EQ(sigismember(&after, SIGTERM), sigismember(&before, SIGTERM));
+    const std::string other = file_.directory() + "/other";
+    const auto created = JournaledHeap::create(other, create_, native_);
+    EXPECT_EQ(created.status().code(), Code::out_of_space) << created.status().to_string();
+    EXPECT_FALSE(std::filesystem::exists(other));
+    return !HasFailure();
+  };
+  EXPECT_EQ(end_of_child([&] { return begin_and_end() ? 0 : 1; }), 0);
+  EXPECT_TRUE(open().ok());
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, JournalHeapTest, testing::ValuesIn(engines_by_journal(true)),

@@ -46,10 +46,13 @@ void JournaledMemory::start_threads() {
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
+  struct Restore {
+    const sigset_t& mask;
+    ~Restore() { pthread_sigmask(SIG_SETMASK, &mask, nullptr); }
+  } const restore{before};  // also if the system has no thread
   threads_.emplace_back([this] { journal_->flush_in_background(); });
   threads_.emplace_back(
       [this] { journal_->checkpoint_in_background([this] { give_pages_back(); }); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 JournaledMemory::~JournaledMemory() {

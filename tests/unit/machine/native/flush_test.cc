@@ -6,11 +6,9 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -25,6 +23,7 @@
 #include "holdfast/machine/native/journal/journal.h"
 #include "holdfast/machine/native/medium/system_journal_file.h"
 #include "tests/child_process.h"
+#include "tests/native/refuse_call.h"
 #include "tests/native/test_file.h"
 #include "tests/unit/machine/native/journal_world.h"
 
@@ -46,27 +45,6 @@ std::vector<std::byte> pattern(size_t n, uint64_t seed) {
 /// Runs the body in a forked child. True if it returns true there.
 bool in_child(const std::function<bool()>& body) {
   return end_of_child([&] { return body() ? 0 : 1; }) == 0;
-}
-
-/// From here on the filter decides about system calls of the thread. False if the system does not
-/// allow that.
-bool filter_calls(std::span<sock_filter> lines) {
-  const sock_fprog program = {static_cast<unsigned short>(lines.size()), lines.data()};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
-/// From here on this system call fails with this errno in the thread. False as above.
-bool refuse_call(int number, int error) {
-  const auto call = static_cast<uint32_t>(number);
-  const auto failure = SECCOMP_RET_ERRNO | static_cast<uint32_t>(error);
-  sock_filter lines[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, failure),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  return filter_calls(lines);
 }
 
 #ifdef SYS_sync_file_range
