@@ -143,9 +143,10 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptio
       heap->file_.set_clean(false);
       status = heap->file_.publish();
     }
-    if (status.ok()) {
-      status = heap->announce_growth();
+    if (status.ok() && !heap->read_only_) {
+      heap->file_.keep_newest();  // before a transaction uses what it says
     }
+    status = status.ok() ? heap->announce_growth() : status;
     if (!status.ok()) {
       return status;
     }

@@ -172,15 +172,23 @@ class HeapFile {
   /// Sets whether publish() declares that the heap needs nothing of the engine area.
   void set_clean(bool clean) { superblock_.clean = clean; }
 
-  /// Writes both superblocks. The newest one stays until the other copy is durable, since that one
-  /// may be damaged.
-  Status publish() {
+  /// Makes the superblock that was read durable. It may come from a cache. After a failed sync that
+  /// counts as clean, so only another store brings it to the medium.
+  void keep_newest() {
     if (newest_bytes_ != 0) {
-      // After a killed process the newest copy may have been read from a cache.
+      std::vector<std::byte> bytes(newest_bytes_);
+      M::copy(bytes.data(), copy(newest_), bytes.size());
+      M::copy(copy(newest_), bytes.data(), bytes.size());
       machine_.pwb_range(copy(newest_), newest_bytes_, Site{"heap.superblock.newest"});
       machine_.psync(Site{"heap.superblock.newest.sync"});
       newest_bytes_ = 0;
     }
+  }
+
+  /// Writes both superblocks. The newest one stays until the other copy is durable, since that one
+  /// may be damaged.
+  Status publish() {
+    keep_newest();
     for (const size_t number : {1 - newest_, newest_}) {
       ++superblock_.sequence;
       auto bytes = encode(superblock_);
