@@ -373,6 +373,43 @@ TEST_P(JournalHeapTest, WithoutThreadsCreationAndOpeningFail) {
 INSTANTIATE_TEST_SUITE_P(Engines, JournalHeapTest, testing::ValuesIn(engines_by_journal(true)),
                          name_of_test);
 
+// The cache may have content that a failed sync has left there, and that the medium lacks.
+TEST(JournalHeap, WithoutAJournalAnOpeningAfterACrashForgetsTheCache) {
+  for (const bool closed : {false, true}) {
+    const NativeTestFile file;
+    CreateOptions create;
+    create.engine = engines_by_journal(true).front();
+    create.bytes = 64 << 10;
+    create.max_bytes = 8 << 20;
+    create.max_threads = 2;
+    create.journal_bytes = 0;
+    create.options = small_log(create.engine);
+    NativeOptions native;
+    native.domain = Domain::file;
+    auto heap = JournaledHeap::create(file.path(), create, native).value();
+    if (!heap->machine().medium().waits_for_device()) {
+      GTEST_SKIP() << "the files of tests are in memory";
+    }
+    heap.reset();
+    if (!closed) {
+      EXPECT_EQ(end_of_child([&] {
+                  auto left = JournaledHeap::open(file.path(), {}, native).value();
+                  _exit(0);
+                  return 0;
+                }),
+                0);
+    }
+    const int end = end_of_child([&] {
+      return filter_call(SYS_fadvise64, SECCOMP_RET_KILL_PROCESS) &&
+                     JournaledHeap::open(file.path(), {}, native).ok()
+                 ? 0
+                 : 1;
+    });
+    const bool called = WIFSIGNALED(end) && WTERMSIG(end) == SIGSYS;
+    EXPECT_EQ(called, !closed) << end;
+  }
+}
+
 TEST(JournalHeap, IsTheDefaultOfAHeapOnADisk) {
   const std::string disk = std::filesystem::temp_directory_path();
   struct statfs system{};

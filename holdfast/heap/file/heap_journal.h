@@ -164,10 +164,14 @@ Status verify_data(M& machine, const Superblock& superblock, const Regions& regi
   return {};
 }
 
-/// Opens the heap's journal, or makes it (`fresh`). OK if the heap has none.
+/// Opens the heap's journal, or makes it (`fresh`). If the heap has none and was not closed, lets
+/// recovery see what the medium has.
 template <class M>
 Status start_journal(M& machine, const Superblock& superblock, bool fresh) {
   if (!superblock.has_journal()) {
+    if constexpr (Journals<M>) {
+      return fresh || superblock.clean ? Status() : machine.medium().forget_cache();
+    }
     return {};
   }
   if constexpr (Journals<M>) {

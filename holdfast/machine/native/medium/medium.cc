@@ -127,6 +127,19 @@ Status NativeMedium::grow(size_t n) {
   return {};
 }
 
+Status NativeMedium::forget_cache() {
+  if (read_only_ || !waits_for_device()) {
+    return {};
+  }
+  try {
+    sync_.wait_durable();  // only clean pages can be forgotten
+  } catch (const MediumFailure& failure) {
+    return failure.status();
+  }
+  posix_fadvise(file_.fd(), 0, 0, POSIX_FADV_DONTNEED);  // where it fails, the pages stay
+  return {};
+}
+
 Status NativeMedium::grow_without_blocks(size_t n) {
   const std::lock_guard lock(mutex_);
   if (n > bytes_.load(std::memory_order_relaxed)) {

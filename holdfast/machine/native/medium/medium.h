@@ -65,6 +65,11 @@ class NativeMedium {
   /// As grow(), with zeros in the part of the new bytes that the file has already, behind `end`.
   Status grow_with_zeros(size_t end, size_t n);
 
+  /// Makes the file durable, and lets the system forget its cached pages, before the regions are
+  /// mapped. After a failed sync some pages count as clean although the medium has older ones. Does
+  /// nothing where a sync waits for no device, and if the medium is read-only.
+  Status forget_cache();
+
   /// The table of page checksums consists of these pieces, in this order; the journal beside it is
   /// in this part of the file. Before start_journal(), and whenever the table has got longer.
   void use_page_checksums(const native::PageRange& journal, std::vector<native::PageRange> pieces);
