@@ -303,7 +303,7 @@ class HeapFile {
       return too_large();
     }
     s.growth_bytes = o.growth;
-    s.chunk_bytes = o.chunk_bytes != 0 ? o.chunk_bytes : default_chunk(o.bytes);
+    s.chunk_bytes = o.chunk_bytes != 0 ? o.chunk_bytes : default_chunk_bytes(o.bytes);
     if (s.chunk_bytes < kMinChunkBytes || s.chunk_bytes > kMaxChunkBytes ||
         (s.chunk_bytes & (s.chunk_bytes - 1)) != 0) {
       return {Code::invalid_argument, "chunk_bytes is a power of two from 1024 to 65536"};
@@ -334,15 +334,6 @@ class HeapFile {
       byte = static_cast<uint8_t>(seed = mix64(seed));
     }
     return {};
-  }
-
-  // A small heap gets small chunks, because each of thirty size classes may need chunks of its own.
-  static size_t default_chunk(size_t bytes) {
-    size_t chunk = kMaxChunkBytes;
-    while (chunk > kMinChunkBytes && chunk * 256 > bytes) {
-      chunk /= 2;
-    }
-    return chunk;
   }
 
   /// Adds a piece to the data region, and to the region beside it.

@@ -54,6 +54,15 @@ inline constexpr size_t kMostFineChunk = 16384;
 inline constexpr size_t kChunkHeaderBytes = kLineBytes;
 inline constexpr size_t kMinChunkBytes = 1024;
 inline constexpr size_t kMaxChunkBytes = 65536;
+/// The chunk size of a heap that begins with `bytes` of data. A small heap gets small chunks,
+/// because each of thirty size classes may need chunks of its own.
+constexpr size_t default_chunk_bytes(size_t bytes) {
+  size_t chunk = kMaxChunkBytes;
+  while (chunk > kMinChunkBytes && chunk * 256 > bytes) {
+    chunk /= 2;
+  }
+  return chunk;
+}
 
 /// The map of a shared chunk follows six words of its header, and has a bit for each 16 bytes.
 inline constexpr size_t kBlockUnit = 16;
