@@ -173,7 +173,8 @@ class DB {
   /// Makes that state durable first.
   ///
   /// The file must not exist. It appears whole and durable, or not at all. Writers continue
-  /// meanwhile. The copy goes entry by entry, so deleted entries take no room in it.
+  /// meanwhile. The copy goes entry by entry, so deleted entries take no room in it. IOError: an
+  /// open database or another checkpoint has the file `file`.part.
   virtual Status Checkpoint(const std::string& file);
 
   /// Calls see(sequence, changes) for each update transaction after number `sequence`, in the order

@@ -2,7 +2,16 @@
 //
 // Do a checkpoint and a follower of the change feed get every entry, whatever its size and place?
 // The data fill the copies' buffers several times.
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <future>
 #include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "holdfast/base/random.h"
@@ -119,6 +128,112 @@ TEST_P(DbCopies, HaveTheSizesOfTheirOrigin) {
   EXPECT_EQ(found.options, expected.options);
   EXPECT_EQ(found.capacity, expected.capacity);
   EXPECT_EQ(found.slots, expected.slots);
+}
+
+// ---- the name FILE.part, and others
+
+/// Opens a database by a name of its own, with the options of `like`.
+std::unique_ptr<DB> open(const DbFile& like, const std::string& name) {
+  DB* opened = nullptr;
+  const Status status = DB::Open(like.options, name, &opened);
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  return std::unique_ptr<DB>(opened);
+}
+
+TEST_P(DbCopies, LeaveAnOpenDatabaseOfTheUnfinishedCopysName) {
+  const std::string target = file.path() + "-copy";
+  const std::string part = target + ".part";
+  auto other = open(file, part);
+  put(*other, "key", "value");
+  for (DB* const origin : {file.open(), other.get()}) {
+    const Status status = origin->Checkpoint(target);
+    EXPECT_EQ(status.code(), Code::busy) << status.ToString();
+    EXPECT_NE(status.ToString().find(part), std::string::npos) << status.ToString();
+    EXPECT_FALSE(std::filesystem::exists(target));
+  }
+  put(*other, "key2", "value2");
+  other.reset();
+  other = open(file, part);
+  EXPECT_EQ(get(*other, "key2"), "value2");
+}
+
+TEST_P(DbCopies, ReplaceAnUnfinishedCopy) {
+  put(*file, "key", "value");
+  const std::string target = file.path() + "-copy";
+  std::ofstream(target + ".part") << "left by an interrupted checkpoint";
+  const Status status = file->Checkpoint(target);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_FALSE(std::filesystem::exists(target + ".part"));
+  EXPECT_EQ(get(*open(file, target), "key"), "value");
+}
+
+/// The order of bytes. Calls the thread's hook once, at the thread's next comparison.
+class Hooked final : public Comparator {
+ public:
+  int Compare(const Slice& a, const Slice& b) const override {
+    if (hook) {
+      std::exchange(hook, nullptr)();
+    }
+    return a.compare(b);
+  }
+  const char* Name() const override { return "hooked"; }
+  void FindShortestSeparator(std::string* /*start*/, const Slice& /*limit*/) const override {}
+  void FindShortSuccessor(std::string* /*key*/) const override {}
+
+  static thread_local std::function<void()> hook;
+};
+thread_local std::function<void()> Hooked::hook;
+
+// In the middle of a checkpoint another one of the same name begins. If it gets so far, it waits in
+// its own middle until the first one has returned.
+TEST(DbCopiesOfOneName, MadeAtOnceAreOneWholeCopy) {
+  const Hooked comparator;
+  DbFile file;
+  file.options.comparator = &comparator;
+  for (size_t i = 0; i < 700; ++i) {
+    put(*file, key(i), value(i, 400));
+  }
+  const Model expected = contents(*file);
+  const std::string target = file.path() + "-copy";
+  std::promise<void> second_goes_on;
+  std::promise<void> first_has_returned;
+  std::once_flag once;
+  const auto let_first_go_on = [&] { std::call_once(once, [&] { second_goes_on.set_value(); }); };
+  Status refused;
+  std::thread second;
+  Hooked::hook = [&] {
+    second = std::thread([&] {
+      Hooked::hook = [&] {
+        let_first_go_on();
+        first_has_returned.get_future().wait();
+      };
+      refused = file->Checkpoint(target);
+      Hooked::hook = nullptr;
+      let_first_go_on();
+    });
+    second_goes_on.get_future().wait();
+  };
+  const Status status = file->Checkpoint(target);
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  auto copy = open(file, target);
+  EXPECT_TRUE(copy != nullptr && contents(*copy) == expected);
+  first_has_returned.set_value();
+  second.join();
+  EXPECT_EQ(refused.code(), Code::busy) << refused.ToString();
+  EXPECT_FALSE(std::filesystem::exists(target + ".part"));
+}
+
+TEST(DbCopyNames, ThatNoFileCanHaveAreErrors) {
+  DbFile file;
+  put(*file, "key", "value");
+  const std::string loop = file.path() + "-loop";
+  ASSERT_EQ(symlink(loop.c_str(), loop.c_str()), 0);
+  for (const std::string& name :
+       {file.path() + std::string(300, 'x'), loop + "/copy", loop, file.path() + "/copy"}) {
+    const Status status = file->Checkpoint(name);
+    EXPECT_FALSE(status.ok()) << name;
+    EXPECT_NE(status.ToString().find(name), std::string::npos) << status.ToString();
+  }
 }
 
 }  // namespace

@@ -2,10 +2,11 @@
 //
 // DB::Checkpoint: copies a database entry by entry, as a snapshot shows it, while writers continue.
 #include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 
 #include "holdfast/db/engine/heap_db.h"
 #include "holdfast/machine/native/medium/file.h"
@@ -15,20 +16,38 @@ namespace {
 
 constexpr size_t kBatchBytes = 64 << 10;
 
-Status failed(const std::string& name, const char* what) {
-  return translated(native::file_error(name, what, errno));
+holdfast::Status failed(const std::string& name, const char* what) {
+  return native::file_error(name, what, errno);
 }
 
-/// Makes a file's content, or the names in a folder, durable.
-Status make_durable(const std::string& name) {
-  const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    return failed(name, "cannot be opened");
+/// Returns ok if nothing has this name, not even a link that leads nowhere.
+holdfast::Status check_unused(const std::string& name) {
+  struct stat found{};
+  if (lstat(name.c_str(), &found) == 0) {
+    return native::file_error(name, "", EEXIST);
   }
-  const bool synced = fsync(fd) == 0;
-  const Status status = synced ? Status::OK() : failed(name, "cannot be made durable");
-  ::close(fd);
-  return status;
+  return errno == ENOENT ? holdfast::Status() : failed(name, "cannot be examined");
+}
+
+bool is_same(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+holdfast::Status in_use(const std::string& part) {
+  return {Code::busy, part + " is in use by another checkpoint; choose another name, or wait"};
+}
+
+/// Opens the unfinished copy FILE.part for changes. busy: a database or another checkpoint has it
+/// open. Only the holder of this lock deletes or renames the file. So the name keeps leading to it.
+holdfast::Result<native::File> lock_part(const std::string& part) {
+  auto file = native::open_file(part, native::Access::change);
+  struct stat named{};
+  struct stat locked{};
+  if (file.ok() && (stat(part.c_str(), &named) != 0 || fstat(file->fd(), &locked) != 0 ||
+                    !is_same(named, locked))) {
+    return in_use(part);  // it was deleted or renamed before it was locked
+  }
+  return file;
 }
 
 /// `plain_keys`: the keys are those of the default map, and not stored keys of all maps.
@@ -49,14 +68,31 @@ Status copy_entries(Iterator& from, bool plain_keys, DB& to) {
   return status.ok() ? to.Write({}, &batch) : status;
 }
 
-/// Makes the finished file durable and gives it its name. Fails if a file of that name exists.
-Status publish(const std::string& part, const std::string& file) {
-  Status status = make_durable(part);
-  if (status.ok() && link(part.c_str(), file.c_str()) != 0) {
-    status = failed(file, "cannot be made");
+/// Gives the unfinished copy its name, unless a file has that name.
+holdfast::Status rename_part(const std::string& part, const std::string& file) {
+  if (renameat2(AT_FDCWD, part.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) == 0) {
+    return {};
   }
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  return status.ok() ? make_durable(folder.empty() ? "." : folder.string()) : status;
+  const bool unsupported = errno == EINVAL || errno == ENOSYS;  // by the file system
+  if (unsupported && link(part.c_str(), file.c_str()) == 0) {
+    unlink(part.c_str());
+    return {};
+  }
+  return failed(file, "cannot be made");
+}
+
+/// Makes the locked, finished copy durable and gives it its name. Deletes it on failure.
+holdfast::Status publish(const native::File& part, const std::string& file) {
+  holdfast::Status status =
+      fsync(part.fd()) == 0 ? holdfast::Status() : failed(part.path(), "cannot be made durable");
+  if (status.ok()) {
+    status = rename_part(part.path(), file);
+  }
+  if (!status.ok()) {
+    unlink(part.path().c_str());
+    return status;
+  }
+  return native::sync_directory(file);
 }
 
 }  // namespace
@@ -80,17 +116,28 @@ Status HeapDB::Checkpoint(const std::string& file) {
   if (const holdfast::Status status = native::check_path(file); !status.ok()) {
     return translated(status);
   }
-  if (std::filesystem::exists(file)) {
-    return translated(native::file_error(file, "", EEXIST));
+  if (const holdfast::Status status = check_unused(file); !status.ok()) {
+    return translated(status);
   }
   const std::string part = file + ".part";
-  unlink(part.c_str());  // an interrupted checkpoint may have left it
+  if (const auto left = lock_part(part); left.ok()) {
+    unlink(part.c_str());  // an interrupted checkpoint has left it
+  } else if (left.status().code() != Code::not_found) {
+    return translated(left.status());
+  }
+  struct stat made{};
+  native::File kept;  // no other file gets this one's number meanwhile
   Status status;
   {
     auto copy = HeapDB::open(same_kind(), part);
     if (!copy) {
       return translated(copy.status());
     }
+    auto opened = native::open_file(part, native::Access::look);
+    if (!opened || fstat(opened->fd(), &made) != 0) {
+      return translated(opened ? failed(part, "cannot be examined") : opened.status());
+    }
+    kept = std::move(*opened);
     const std::unique_ptr<Iterator> all(iterate_stored({}));
     // The copy is durable, so it must not show what a crash takes from the original.
     status = Sync();
@@ -98,11 +145,17 @@ Status HeapDB::Checkpoint(const std::string& file) {
       status = copy_entries(*all, keys_.plain(), **copy);
     }
   }
-  if (status.ok()) {
-    status = publish(part, file);
+  // Closing the copy has given its lock up, and another checkpoint may have taken FILE.part since.
+  auto locked = lock_part(part);
+  struct stat now{};
+  if (!locked || fstat(locked->fd(), &now) != 0 || !is_same(made, now)) {
+    return status.ok() ? translated(in_use(part)) : status;
   }
-  unlink(part.c_str());
-  return status;
+  if (!status.ok()) {
+    unlink(part.c_str());
+    return status;
+  }
+  return translated(publish(*locked, file));
 }
 
 }  // namespace holdfast::db

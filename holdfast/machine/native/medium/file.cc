@@ -88,23 +88,6 @@ Status check_regular(const File& file) {
   return S_ISREG(info.st_mode) ? Status() : not_regular(file.path(), info.st_mode);
 }
 
-/// Makes the name of a new file durable: it survives a power cut only once its directory is on the
-/// medium.
-Status sync_directory(const std::string& path) {
-  std::string directory = std::filesystem::path(path).parent_path().string();
-  if (directory.empty()) {
-    directory = ".";
-  }
-  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) {
-    return file_error(directory, "cannot be opened to make the new name durable", errno);
-  }
-  // EINVAL means that the file system has nothing to synchronise.
-  const int error = fsync(fd) == 0 || errno == EINVAL ? 0 : errno;
-  ::close(fd);
-  return error == 0 ? Status() : file_error(directory, "cannot be written to its medium", error);
-}
-
 Result<File> open_existing(const std::string& path, int flags) {
   if (Status status = check_path(path); !status.ok()) {
     return status;
@@ -178,6 +161,21 @@ Status check_path(const std::string& path) {
   }
   return {Code::invalid_argument, "the path '" + path.substr(0, zero) +
                                       "' goes on behind a zero byte, and no file has such a name"};
+}
+
+Status sync_directory(const std::string& path) {
+  std::string directory = std::filesystem::path(path).parent_path().string();
+  if (directory.empty()) {
+    directory = ".";
+  }
+  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) {
+    return file_error(directory, "cannot be opened to make the new name durable", errno);
+  }
+  // EINVAL means that the file system has nothing to synchronise.
+  const int error = fsync(fd) == 0 || errno == EINVAL ? 0 : errno;
+  ::close(fd);
+  return error == 0 ? Status() : file_error(directory, "cannot be written to its medium", error);
 }
 
 File::File(int fd, std::string path) : fd_(fd), opener_(getpid()), path_(std::move(path)) {}

@@ -66,6 +66,10 @@ class File {
 /// Refuses a path with a zero byte, behind which the system would ignore the rest.
 Status check_path(const std::string& path);
 
+/// Makes the name of a new or renamed file durable: it survives a power cut only once its directory
+/// is on the medium.
+Status sync_directory(const std::string& path);
+
 /// Creates an empty file (mode 0600) and locks it for changes. Its name is durable at return; later
 /// content is not. Takes an existing file if it is empty. Code::already_exists, leaving the file
 /// alone, if it is not. After any error there is no new file.
