@@ -174,7 +174,8 @@ class DB {
   ///
   /// The file must not exist. It appears whole and durable, or not at all. Writers continue
   /// meanwhile. The copy goes entry by entry, so deleted entries take no room in it. IOError: an
-  /// open database or another checkpoint has the file `file`.part.
+  /// open database or another checkpoint has the file `file`.part. Corruption: a page of this
+  /// database differs from its checksum.
   virtual Status Checkpoint(const std::string& file);
 
   /// Calls see(sequence, changes) for each update transaction after number `sequence`, in the order

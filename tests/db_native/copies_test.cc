@@ -8,6 +8,7 @@
 #include <fstream>
 #include <functional>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -234,6 +235,43 @@ TEST(DbCopyNames, ThatNoFileCanHaveAreErrors) {
     EXPECT_FALSE(status.ok()) << name;
     EXPECT_NE(status.ToString().find(name), std::string::npos) << status.ToString();
   }
+}
+
+// ---- a damaged origin
+
+/// Overwrites the first bytes of each place in the file that has this text.
+void damage(const std::string& path, const std::string& text) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  const std::string all{std::istreambuf_iterator<char>(file), {}};
+  size_t places = 0;
+  for (size_t at = all.find(text); at != std::string::npos; at = all.find(text, at + 1)) {
+    file.seekp(static_cast<std::streamoff>(at));
+    file << "EVIL";
+    ++places;
+  }
+  ASSERT_GT(places, 0u);
+}
+
+class DbCopiesOfDamage : public DbTest {};
+INSTANTIATE_TEST_SUITE_P(Engines, DbCopiesOfDamage, ::testing::ValuesIn(journaled_engines()),
+                         engine_name);
+
+TEST_P(DbCopiesOfDamage, AreNotMade) {
+  file.options.domain = Domain::file;
+  file.options.journal_bytes = 1 << 20;
+  const std::string damaged = "a value that nothing else has";
+  for (size_t i = 0; i < 200; ++i) {
+    put(*file, key(i), i == 77 ? damaged : value(i, 200));
+  }
+  file.close();
+  damage(file.path(), damaged);
+  ASSERT_NE(get(*file, key(77)), damaged);
+  const std::string copy = file.path() + "-copy";
+  const Status status = file->Checkpoint(copy);
+  EXPECT_TRUE(status.IsCorruption()) << status.ToString();
+  EXPECT_NE(status.ToString().find("checksum"), std::string::npos) << status.ToString();
+  EXPECT_FALSE(std::filesystem::exists(copy));
+  EXPECT_FALSE(std::filesystem::exists(copy + ".part"));
 }
 
 }  // namespace

@@ -138,7 +138,10 @@ Status HeapDB::Checkpoint(const std::string& file) {
       return translated(opened ? failed(part, "cannot be examined") : opened.status());
     }
     kept = std::move(*opened);
-    const std::unique_ptr<Iterator> all(iterate_stored({}));
+    // A copied page gets a new checksum, so a damaged one must not be copied.
+    ReadOptions verified;
+    verified.verify_checksums = true;
+    const std::unique_ptr<Iterator> all(iterate_stored(verified));
     // The copy is durable, so it must not show what a crash takes from the original.
     status = Sync();
     if (status.ok()) {
