@@ -67,7 +67,8 @@ class Compaction {
         }
         at += chunks_from(at);
       }
-      found.untouched = bytes - header_->top * shape.chunk_bytes;
+      const uint64_t touched = header_->top * shape.chunk_bytes;
+      found.untouched = bytes - std::min(bytes, touched);  // the heap may have grown since
     });
     return found;
   }

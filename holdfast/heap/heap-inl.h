@@ -34,7 +34,7 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::create(Machine& machine, const CreateO
     Status status = heap->file_.create(options, **description);
     if (status.ok()) {
       status = heap->start(*description, options.engine, merged,
-                           static_cast<int>(heap->superblock().slots));
+                           static_cast<int>(heap->file_.superblock().slots));
     }
     if (status.ok()) {
       status = heap->fill(options);

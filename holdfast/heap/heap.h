@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "holdfast/base/published.h"
 #include "holdfast/engines/engine.h"
 #include "holdfast/engines/engine_call.h"
 #include "holdfast/engines/parts/durability/lag/position_lag.h"
@@ -243,7 +244,7 @@ class Heap {
   Result<HeapSpace> space() {
     HeapSpace found;
     const Status status =
-        compacting([&](auto& compaction) { found = compaction.space(regions().bytes); });
+        compacting([&](auto& compaction) { found = compaction.space(superblock().data_bytes()); });
     return status.ok() ? Result<HeapSpace>(found) : Result<HeapSpace>(status);
   }
 
@@ -274,7 +275,8 @@ class Heap {
   Machine& machine() { return machine_; }
   E& engine() { return *engine_; }
   const Description& description() const { return *description_; }
-  const Superblock& superblock() const { return file_.superblock(); }
+  /// As of the last growth that has ended. Any thread may read it; it stays until the heap ends.
+  const Superblock& superblock() const { return published_.newest(); }
   const RecoveryReport& recovery() const { return recovery_; }
   /// Returns whether opening has found one copy of the superblock damaged and used the other.
   bool healed() const { return file_.healed(); }
@@ -325,6 +327,7 @@ class Heap {
   Status start(const Description* description, const std::string& engine, const Options& options,
                int threads) {
     description_ = description;
+    published_.publish(file_.superblock());
     start_lag(options);
     auto made = EngineFactory<E>::make(machine_, engine, regions(), options, threads);
     if (!made) {
@@ -480,6 +483,7 @@ class Heap {
   std::unique_ptr<Machine> owned_;  // declared first, so that it outlives the other members
   Machine& machine_;
   HeapFile<Machine> file_;
+  Published<Superblock> published_;  // a heap grows in proportion, so there are few copies
   const Description* description_ = nullptr;
   std::unique_ptr<E> engine_;
   std::unique_ptr<PositionLag<Machine>> lag_;  // null: the engine waits, or lags by itself

@@ -86,6 +86,7 @@ Status Heap<E>::grow_alone(size_t bytes, size_t wanted) {
   machine_.reach(Probe{"heap.grows"});
   Status status = file_.grow(bytes, wanted);
   if (status.ok()) {
+    published_.publish(file_.superblock());
     if constexpr (requires { engine_->grown(regions().bytes); }) {
       engine_->grown(regions().bytes);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Are the numbers about a database those that its other functions show, and are all of them there?
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -171,6 +172,28 @@ TEST_F(DbNumbers, AgesHaveTheirUnits) {
   EXPECT_GE(found.at("oldest_pending_microseconds"), 4000u) << "it has slept for 5 ms";
   EXPECT_LE(static_cast<double>(found.at("oldest_pending_microseconds")), since.count() * 2000);
   file->ReleaseSnapshot(snapshot);
+}
+
+// A sanitizer sees a read of what growth is changing.
+TEST_F(DbNumbers, AreRightWhileTheHeapGrows) {
+  file.options.initial_bytes = 1 << 20;
+  const uint64_t before = samples()["data_bytes"];
+  std::atomic<bool> done = false;
+  std::thread writer([&] {
+    for (int i = 0; i < 3000; ++i) {
+      put(*file, "key" + std::to_string(i), std::string(4000, 'x'));
+    }
+    done = true;
+  });
+  for (uint64_t last = before; !done;) {
+    const Numbers now = samples();
+    EXPECT_GE(now.at("data_bytes"), last);
+    EXPECT_LE(now.at("data_bytes"), now.at("capacity_bytes"));
+    EXPECT_LE(now.at("free_bytes"), now.at("capacity_bytes"));
+    last = now.at("data_bytes");
+  }
+  writer.join();
+  EXPECT_GT(samples()["data_bytes"], before);
 }
 
 TEST_F(DbNumbers, OfStatisticsHaveALineEach) {
