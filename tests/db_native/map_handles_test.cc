@@ -108,6 +108,39 @@ TEST_P(DbMapHandles, OpeningFinishesADropThatWasInterrupted) {
   expect_tidy(file);
 }
 
+// Closing the snapshot leaves room for a few deletions, such as those of the map's name.
+TEST_P(DbMapHandles, AFullHeapDropsAMapAndOpens) {
+  file.options.initial_bytes = 1 << 20;
+  file.options.max_bytes = 4 << 20;
+  Handle big = map("big");
+  const auto put_again = [&] {
+    for (int i = 0; i < 8; ++i) {
+      put(*file, big, "zz00000" + std::to_string(i), "");
+    }
+  };
+  put_again();
+  const Snapshot* const snapshot = file->GetSnapshot();
+  put_again();
+  uint32_t seed = 3;
+  for (const size_t bytes : {3000, 1000, 400, 200, 100, 60, 30, 16, 1, 0}) {
+    for (int failures = 0; failures < (bytes < 2 ? 300 : 20);) {
+      seed = seed * 1664525 + 1013904223;
+      const std::string key = std::to_string(10'000'000 + (seed >> 8));
+      const Status status = file->Put({}, big.get(), key, std::string(bytes, 'v'));
+      failures = status.ok() ? 0 : failures + 1;
+    }
+  }
+  file->ReleaseSnapshot(snapshot);
+  const Status dropped = file->DropColumnFamily(big.get());
+  EXPECT_TRUE(dropped.ok()) << dropped.ToString();
+  big.reset();
+  file.close();
+  ASSERT_NE(file.open(), nullptr);
+  EXPECT_EQ(names(*file), (std::vector<std::string>{"default"}));
+  put(*file, "key", std::string(100'000, 'v'));
+  expect_tidy(file);
+}
+
 TEST_P(DbMapHandles, ADropFreesTheEntriesAtOnce) {
   const Handle users = map("users");
   put(*file, users, "long", std::string(300'000, 'l'));

@@ -139,7 +139,7 @@ DbEngine::Opened EngineDB<E>::open_store(const Options& options, const std::stri
                                              : KeySpace::Kind::with_maps;
   std::unique_ptr<EngineDB> opened(new EngineDB(kind, std::move(*heap), std::move(*store)));
   if (const Status status = opened->start_maps(options.read_only); !status.ok()) {
-    return holdfast::Status(status.code(), name + ": " + status.message());
+    return of_file(name, {status.code(), status.message()});
   }
   return std::unique_ptr<HeapDB>(std::move(opened));
 }
