@@ -21,7 +21,8 @@ class ColumnFamilyHandle;
 /// Thread safety: only the thread that runs the body uses it, and only until the body returns.
 ///
 /// Errors: Get returns NotFound for a key without a value. All other failures, such as a full log,
-/// end the body and are returned by Transact.
+/// end the body by an exception and are returned by Transact. If the body swallows the exception,
+/// the transaction does not commit, and Transact returns the failure or throws the exception.
 ///
 /// Durability: the writes are durable when Transact returns ok. All of them together must fit into
 /// the engine's log.

@@ -71,6 +71,45 @@ TEST_P(DbService, OptimisticTransactionsCommitOrSayThatTheyMustNot) {
       (Model{{"read", "changed"}, {"unrelated", "x"}, {"written", std::string(300000, 'w')}}));
 }
 
+// The heap has to grow, which ends the body by an exception. Then it runs again, with more room.
+TEST_P(DbService, ABodyThatSwallowsExceptionsCommitsAllOrNothing) {
+  constexpr int kPuts = 40;
+  for (const bool into_status : {false, true}) {
+    DbFile small(GetParam());
+    small.options.initial_bytes = 1 << 20;
+    small.options.max_bytes = 16 << 20;
+    Model expected;
+    int swallowed = 0;
+    Status status;
+    for (int round = 0; status.ok() && round < 1000; ++round) {
+      Model written;
+      status = small->Transact([&](Transaction& t) {
+        Status result;
+        for (int i = 0; i < kPuts; ++i) {
+          const std::string key = std::to_string((i * 7919 + round * 104729) % 1000003);
+          try {
+            t.Put(key, std::string(1000, 'x'));
+          } catch (...) {
+            ++swallowed;
+            result = into_status ? Status::InvalidArgument("made of it") : Status::OK();
+          }
+          written[key] = std::string(1000, 'x');
+        }
+        return result;
+      });
+      if (status.ok()) {
+        expected.merge(written);
+      }
+    }
+    EXPECT_FALSE(status.ok());
+    EXPECT_EQ(status.code(), Code::out_of_space) << status.ToString();
+    EXPECT_GT(swallowed, 0);
+    EXPECT_TRUE(contents(*small) == expected);
+    const Status sound = small->Verify();
+    EXPECT_TRUE(sound.ok()) << sound.ToString();
+  }
+}
+
 TEST_P(DbService, ACheckpointIsOneStateWhileWritersRun) {
   const std::string copy = file.path() + ".copy";
   for (int i = 0; i < 300; ++i) {

@@ -75,7 +75,8 @@ class BodyIterator final : public Iterator {
     if (!buffer_.ended()) {
       (forwards_ ? crossed.last : crossed.first) = (*(buffer_.end() - 1))->key().ToString();
     }
-    store_.hold_range(crossed, nullptr);
+    auto hold = [&] { store_.hold_range(crossed, nullptr); };
+    store_.heap().read(hold).check();
   }
 
   Store<H>& store_;

@@ -25,6 +25,24 @@ struct Cancelled {
   Status status;
 };
 
+/// Throws what an operation of the body has asked for, if that is more room: then the transaction
+/// runs again, whatever the body has made of the exception.
+template <class M>
+void repeat_if_asked() {
+  if (const auto& failure = static_cast<const Context*>(M::context())->nested_failure) {
+    try {
+      std::rethrow_exception(failure);
+    } catch (const GrowthNeeded&) {
+      throw;
+    } catch (const LoanNeeded&) {
+      throw;
+    } catch (...) {  // the body's own result tells of it
+    }
+  }
+}
+
+/// Each operation that can fail is a nested transaction. So the transaction does not commit after a
+/// failure, even if the body swallows the exception.
 template <class H>
 class StoreTransaction final : public MappedTransaction<Transaction> {
  public:
@@ -33,30 +51,43 @@ class StoreTransaction final : public MappedTransaction<Transaction> {
 
  private:
   Status get_stored(const Slice& key, std::string* value) override {
-    versions_.hold_key(key);
-    const auto* version = versions_.find(key, nullptr);
-    if (version == nullptr) {
-      return no_such_key();
-    }
-    Versions<H>::load_value(version, value);
-    return Status::OK();
+    bool found = false;
+    auto load = [&] {
+      versions_.hold_key(key);
+      const auto* version = versions_.find(key, nullptr);
+      found = version != nullptr;
+      if (found) {
+        Versions<H>::load_value(version, value);
+      }
+    };
+    store_.heap().read(load).check();
+    return found ? Status::OK() : no_such_key();
   }
   void write_stored(const Slice& key, const Slice* value) override {
     ++writes_;
-    store_.apply(versions_, {key, value == nullptr ? Slice() : *value, value == nullptr});
+    auto apply = [&] {
+      store_.apply(versions_, {key, value == nullptr ? Slice() : *value, value == nullptr});
+    };
+    store_.heap().update(apply).check();
   }
   Iterator* iterate_stored(const ColumnFamilyHandle* /*family*/) override {
     return new BodyIterator<H>(store_, writes_);
   }
   void need(const std::shared_ptr<NamedMap>& map) override {
     if (std::find(existing_.begin(), existing_.end(), map.get()) == existing_.end()) {
-      if (MapsExist({map}).first_missing(versions_) != nullptr) {
+      bool missing = false;
+      auto look = [&] { missing = MapsExist({map}).first_missing(versions_) != nullptr; };
+      store_.heap().read(look).check();
+      if (missing) {
         refuse(KeySpace::dropped(map->name));
       }
       existing_.push_back(map.get());
     }
   }
-  [[noreturn]] void refuse(Status status) override { throw Cancelled{std::move(status)}; }
+  void refuse(Status status) override {
+    auto cancel = [&] { throw Cancelled{std::move(status)}; };
+    store_.heap().read(cancel).check();
+  }
 
   Store<H>& store_;
   Versions<H>& versions_;
@@ -241,7 +272,17 @@ Status EngineDB<E>::RunTransaction(const WriteOptions& options,
     return translated(store_->update(
         [&](Versions<H>& versions) {
           StoreTransaction<H> transaction(*store_, keys(), versions);
-          if (Status status = body(transaction); !status.ok()) {
+          Status status;
+          try {
+            status = body(transaction);
+          } catch (const TransactionAbort&) {
+            throw;
+          } catch (...) {
+            repeat_if_asked<typename H::Machine>();
+            throw;
+          }
+          if (!status.ok()) {
+            repeat_if_asked<typename H::Machine>();
             throw Cancelled{std::move(status)};
           }
         },
