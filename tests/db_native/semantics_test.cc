@@ -297,6 +297,22 @@ TEST_P(DbSemantics, AFullHeapFreesTheOldVersionsOfOtherThreads) {
   expect_tidy(file);
 }
 
+TEST_P(DbSemantics, ALongValueIsReplacedAgainAndAgainWhereTwoFit) {
+  for (const uint64_t feed : {0, 1}) {
+    DbFile small(GetParam());
+    small.options.initial_bytes = 1 << 20;
+    small.options.max_bytes = 4 << 20;
+    small.options.change_feed_bytes = feed;
+    const size_t bytes = feed == 0 ? 1'400'000 : 700'000;  // the feed has the value once more
+    for (int i = 0; i < 6; ++i) {
+      const Status status = small->Put({}, "key", std::string(bytes, static_cast<char>('a' + i)));
+      ASSERT_TRUE(status.ok()) << status.ToString();
+    }
+    EXPECT_EQ(get(*small, "key"), std::string(bytes, 'f'));
+    expect_tidy(small);
+  }
+}
+
 TEST_P(DbSemantics, ReplacedLongValuesGiveTheirSpaceBack) {
   uint64_t first = 0;
   for (int i = 0; i < 20; ++i) {

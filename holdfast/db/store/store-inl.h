@@ -305,10 +305,24 @@ holdfast::Status Store<H>::write(const Change& change, const CancelIf* cancel_if
       1, commit);
 }
 
+/// Writes a long value ahead of the transaction that will use it. In a full heap frees the old
+/// versions first, like update(): one of them may be the value that this one replaces.
+template <class H>
+Result<Blob<H>*> Store<H>::write_ahead(const Slice& value, Commit commit) {
+  auto blob = fill_blob(value, commit);
+  if (blob.status().code() == Code::out_of_space) {
+    await_views();
+    if (collect().ok()) {
+      blob = fill_blob(value, commit);
+    }
+  }
+  return blob;
+}
+
 /// Writes a long value in as many transactions as it needs, into a blob in the list `filling`. Each
 /// commits like the one that will use the value, because that one makes all of them durable.
 template <class H>
-Result<Blob<H>*> Store<H>::write_ahead(const Slice& value, Commit commit) {
+Result<Blob<H>*> Store<H>::fill_blob(const Slice& value, Commit commit) {
   auto made = heap_.update(
       [&] {
         Blob<H>* const blob = Blobs<H>::make();

@@ -200,6 +200,7 @@ class Store {
                     : WriteBatchContents::put(batch, change.key, change.value);
   }
   Result<Blob<H>*> write_ahead(const Slice& value, Commit commit);
+  Result<Blob<H>*> fill_blob(const Slice& value, Commit commit);
   void abandon(const std::vector<Blob<H>*>& ahead, Commit commit);
   static bool add_entries(std::span<const V* const> newest, const View* view, size_t most,
                           size_t* spent, EntryBuffer* to);
