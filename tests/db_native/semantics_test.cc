@@ -575,6 +575,13 @@ TEST(DbOpening, AComparatorMayTakeDifferentBytesForOneKey) {
   EXPECT_EQ(contents(*file), Model());
   EXPECT_EQ(contents(*file, before), small);
   file->ReleaseSnapshot(before);
+  std::unique_ptr<OptimisticTransaction> both(file->BeginTransaction());
+  both->Put("Key", "1");
+  both->Put("KEY", "2");
+  bool committed = false;
+  ASSERT_TRUE(both->Commit(&committed).ok());
+  both.reset();
+  EXPECT_EQ(contents(*file), (Model{{"KEY", "2"}})) << "the last key's bytes, as with a batch";
   expect_tidy(file);
 }
 

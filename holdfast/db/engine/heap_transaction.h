@@ -72,9 +72,10 @@ Status HeapTransaction<H>::get_stored(const Slice& key, std::string* value) {
 
 template <class H>
 void HeapTransaction<H>::write_stored(const Slice& key, const Slice* value) {
-  writes_.insert_or_assign(key.ToString(), value == nullptr
-                                               ? PendingWrite{true, {}}
-                                               : PendingWrite{false, value->ToString()});
+  std::string name = key.ToString();
+  PendingWrite written{value == nullptr, value == nullptr ? std::string() : value->ToString()};
+  writes_.erase(name);  // the comparator may take different bytes for the same key
+  writes_.emplace(std::move(name), std::move(written));
 }
 
 template <class H>
