@@ -69,18 +69,24 @@ void WriteBatch::Delete(const Slice& key) {
 }
 
 void WriteBatch::Put(const ColumnFamilyHandle* family, const Slice& key, const Slice& value) {
-  if (family == nullptr || family->GetID() == 0) {
+  if (family == nullptr) {
     return Put(key, value);
   }
   need(family->map());
+  if (family->GetID() == 0) {
+    return Put(key, value);
+  }
   WriteBatchContents::put(this, family->map()->prefix + key.ToString(), value);
 }
 
 void WriteBatch::Delete(const ColumnFamilyHandle* family, const Slice& key) {
-  if (family == nullptr || family->GetID() == 0) {
+  if (family == nullptr) {
     return Delete(key);
   }
   need(family->map());
+  if (family->GetID() == 0) {
+    return Delete(key);
+  }
   WriteBatchContents::erase(this, family->map()->prefix + key.ToString());
 }
 

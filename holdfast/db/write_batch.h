@@ -64,7 +64,7 @@ class WriteBatch {
   // The records in order. Each is a tag ('p' or 'd'), the stored key (map_keys.h), and for a put
   // the value. Keys and values are stored as a length of 8 bytes and the bytes.
   std::string records_;
-  std::vector<std::shared_ptr<NamedMap>> maps_;  ///< named maps that must exist
+  std::vector<std::shared_ptr<NamedMap>> maps_;  ///< maps that must exist, by their handles
 };
 
 /// Access to a batch's bytes, for code that stores batches.

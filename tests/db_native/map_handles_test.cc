@@ -60,6 +60,13 @@ TEST_P(DbMapHandles, ADroppedMapIsGoneAndItsHandlesSaySo) {
   EXPECT_EQ(db::get(*file, "key"), "(none)");
 
   EXPECT_EQ(contents(*file, same, before).size(), 500u) << "the snapshot is older";
+  const Snapshot* const after = file->GetSnapshot();
+  ReadOptions as_of_after;
+  as_of_after.snapshot = after;
+  expect_refused(file->Get(as_of_after, same.get(), "1", &value), kWords);
+  expect_refused(std::unique_ptr<Iterator>(file->NewIterator(as_of_after, same.get()))->status(),
+                 kWords);
+  file->ReleaseSnapshot(after);
   ReadOptions as_of;
   as_of.snapshot = before;
   ColumnFamilyHandle* old = nullptr;
@@ -326,6 +333,26 @@ TEST_P(DbMapHandles, NamesAndHandlesAreChecked) {
   expect_refused(other->Get({}, users.get(), "key", &value), kWords);
   expect_refused(other->Write({}, &batch), kWords);
   expect_refused(other->DropColumnFamily(users.get()), kWords);
+  for (const ColumnFamilyHandle* of_other : {file->DefaultColumnFamily(), by_name.get()}) {
+    WriteBatch of_default;
+    of_default.Put(of_other, "key", "value");
+    uint64_t bytes = 1;
+    const Range whole("", "\xff");
+    const auto transact = [&](Transaction& both) { both.Put(of_other, "key", "value"); };
+    expect_refused(other->Put({}, of_other, "key", "value"), kWords);
+    expect_refused(other->Delete({}, of_other, "key"), kWords);
+    expect_refused(other->DeleteRange({}, of_other, "a", "b"), kWords);
+    expect_refused(other->Get({}, of_other, "key", &value), kWords);
+    expect_refused(other->Write({}, &of_default), kWords);
+    expect_refused(other->Transact(transact), kWords);
+    other->GetApproximateSizes(of_other, &whole, 1, &bytes);
+    EXPECT_EQ(bytes, 0u);
+    const std::unique_ptr<Iterator> at(other->NewIterator({}, of_other));
+    expect_refused(at->status(), kWords);
+    EXPECT_TRUE(file->Write({}, &of_default).ok());
+    EXPECT_TRUE(file->Delete({}, of_other, "key").ok());
+  }
+  EXPECT_EQ(db::get(*other, "key"), "(none)");
   Handle same_number;
   do {
     same_number = open_map(*other, "map " + std::to_string(names(*other).size()));

@@ -33,6 +33,16 @@ std::vector<Status> get_all(DB& db, const ReadOptions& options, size_t keys,
   return found;
 }
 
+/// Returns whether the handle stands for this database's default map. The functions for named maps
+/// refuse a handle of another database's default map.
+bool is_own_default(DB& db, const ColumnFamilyHandle* family) {
+  if (!KeySpace::is_default(family)) {
+    return false;
+  }
+  const ColumnFamilyHandle* const own = family == nullptr ? nullptr : db.DefaultColumnFamily();
+  return own == nullptr || own->map() == family->map();
+}
+
 }  // namespace
 
 std::vector<Status> DB::MultiGet(const ReadOptions& options, const std::vector<Slice>& keys,
@@ -59,28 +69,28 @@ std::vector<Status> DB::MultiGet(const ReadOptions& options,
 
 Status DB::Put(const WriteOptions& options, const ColumnFamilyHandle* family, const Slice& key,
                const Slice& value) {
-  return KeySpace::is_default(family) ? Put(options, key, value)
-                                      : WriteToMap(options, family, key, &value);
+  return is_own_default(*this, family) ? Put(options, key, value)
+                                       : WriteToMap(options, family, key, &value);
 }
 
 Status DB::Delete(const WriteOptions& options, const ColumnFamilyHandle* family, const Slice& key) {
-  return KeySpace::is_default(family) ? Delete(options, key)
-                                      : WriteToMap(options, family, key, nullptr);
+  return is_own_default(*this, family) ? Delete(options, key)
+                                       : WriteToMap(options, family, key, nullptr);
 }
 
 Status DB::Get(const ReadOptions& options, const ColumnFamilyHandle* family, const Slice& key,
                std::string* value) {
-  return KeySpace::is_default(family) ? Get(options, key, value)
-                                      : GetFromMap(options, family, key, value);
+  return is_own_default(*this, family) ? Get(options, key, value)
+                                       : GetFromMap(options, family, key, value);
 }
 
 Iterator* DB::NewIterator(const ReadOptions& options, const ColumnFamilyHandle* family) {
-  return KeySpace::is_default(family) ? NewIterator(options) : IterateOverMap(options, family);
+  return is_own_default(*this, family) ? NewIterator(options) : IterateOverMap(options, family);
 }
 
 Status DB::DeleteRange(const WriteOptions& options, const ColumnFamilyHandle* family,
                        const Slice& begin, const Slice& end) {
-  return KeySpace::is_default(family)
+  return is_own_default(*this, family)
              ? DeleteRange(options, begin, end)
              : Transact(options, [&](Transaction& t) { return t.DeleteRange(family, begin, end); });
 }
@@ -88,8 +98,8 @@ Status DB::DeleteRange(const WriteOptions& options, const ColumnFamilyHandle* fa
 void DB::GetApproximateSizes(const ColumnFamilyHandle* family, const Range* range, int n,
                              uint64_t* sizes) {
   for (int i = 0; i < n; ++i) {
-    KeySpace::is_default(family) ? GetApproximateSizes(&range[i], 1, &sizes[i])
-                                 : void(sizes[i] = ApproximateSizeInMap(family, range[i]));
+    is_own_default(*this, family) ? GetApproximateSizes(&range[i], 1, &sizes[i])
+                                  : void(sizes[i] = ApproximateSizeInMap(family, range[i]));
   }
 }
 

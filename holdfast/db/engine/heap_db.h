@@ -76,6 +76,7 @@ class HeapDB : public DB {
   std::shared_ptr<NamedMap> shared_map(const std::string& name, uint32_t id,
                                        const Snapshot* snapshot);
   Status delete_entries(const std::string& prefix);
+  Status readable(const ReadOptions& options, const ColumnFamilyHandle* family);
   bool property(const std::string& name, std::string* value);
   std::string prometheus();
   /// Stores the name of the map with this number in *name; returns false if there is none.

@@ -281,18 +281,31 @@ Status HeapDB::start_maps(bool read_only) {
   return status.code() == Code::out_of_space ? Status::OK() : status;
 }
 
+/// Returns ok if the map exists in the state that the options name. A snapshot from after the drop
+/// may see a part of the entries, because they are deleted one after the other.
+Status HeapDB::readable(const ReadOptions& options, const ColumnFamilyHandle* family) {
+  Status status = keys_.readable(family, options.snapshot != nullptr);
+  if (status.ok() && !KeySpace::is_default(family) && family->map()->dropped) {
+    std::string ignored;
+    status = get_stored(options, name_key(family->GetID()), &ignored);
+    return status.IsNotFound() ? KeySpace::dropped(family->GetName()) : status;
+  }
+  return status;
+}
+
 Status HeapDB::GetFromMap(const ReadOptions& options, const ColumnFamilyHandle* family,
                           const Slice& key, std::string* value) {
-  Status status = keys_.readable(family, options.snapshot != nullptr);
+  Status status = readable(options, family);
   std::string buffer;
   return status.ok() ? get_stored(options, keys_.stored(family, key, &buffer), value) : status;
 }
 
 Iterator* HeapDB::IterateOverMap(const ReadOptions& options, const ColumnFamilyHandle* family) {
-  if (Status status = keys_.readable(family, options.snapshot != nullptr); !status.ok()) {
+  std::unique_ptr<Iterator> stored(iterate_stored(options));
+  // Afterwards: if the map has not been dropped by now, the iterator sees all of its entries.
+  if (Status status = readable(options, family); !status.ok()) {
     return NewErrorIterator(status);
   }
-  std::unique_ptr<Iterator> stored(iterate_stored(options));
   return bounded(new MapIterator(std::move(stored), family), options, comparator());
 }
 

@@ -28,7 +28,7 @@ Status KeySpace::owns(const NamedMap& map) const {
 }
 
 Status KeySpace::readable(const ColumnFamilyHandle* family, bool as_of_snapshot) const {
-  if (is_default(family)) {
+  if (family == nullptr) {
     return Status::OK();
   }
   const NamedMap& map = *family->map();

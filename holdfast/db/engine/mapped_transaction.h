@@ -80,10 +80,10 @@ class MappedTransaction : public Base {
   virtual void refuse(Status status) = 0;
 
   void write(const ColumnFamilyHandle* family, const Slice& key, const Slice* value) {
+    if (Status status = keys_.readable(family, false); !status.ok()) {
+      return refuse(std::move(status));
+    }
     if (!KeySpace::is_default(family)) {
-      if (Status status = keys_.readable(family, false); !status.ok()) {
-        return refuse(std::move(status));
-      }
       need(family->map());
     }
     std::string buffer;

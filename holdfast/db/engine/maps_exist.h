@@ -16,6 +16,9 @@ class MapsExist {
  public:
   explicit MapsExist(const std::vector<std::shared_ptr<NamedMap>>& maps) {
     for (const auto& map : maps) {
+      if (map->id == 0) {
+        continue;  // the default map has no name in the file, and cannot be dropped
+      }
       maps_.push_back({stored_key(KeyKind::name_of_id, id_bytes(map->id)), &map->name});
     }
   }
