@@ -56,7 +56,8 @@ struct Range {
 /// Threads beyond Options::max_threads wait for each other's calls. A thread counts from its first
 /// call until it ends. Delete iterators and transactions, and release snapshots, before the
 /// database. Inside a body of Transact, use only the Transaction that the body is given. After
-/// fork() the child process cannot use the database; its calls return InvalidArgument. Deleting its
+/// fork() the child process cannot use the database; its calls return InvalidArgument. key() and
+/// value() of its parent's iterators have no bytes there, so it must not call them. Deleting its
 /// copy leaves the database to the parent.
 ///
 /// A program may derive a class of its own, such as a model for tests. It has to override LevelDB's

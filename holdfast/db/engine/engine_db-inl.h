@@ -335,7 +335,7 @@ const Snapshot* EngineDB<E>::GetSnapshot() {
 
 template <class E>
 void EngineDB<E>::ReleaseSnapshot(const Snapshot* snapshot) {
-  if (snapshot != nullptr) {
+  if (snapshot != nullptr && !store_->forked_child()) {
     const auto* mine = static_cast<const HeapSnapshot<H>*>(snapshot);
     store_->close_view(mine->view);
     ages_.close(mine->opened);

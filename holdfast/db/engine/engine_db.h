@@ -78,6 +78,7 @@ class EngineDB final : public HeapDB {
   holdfast::Result<HeapSpace> space() override { return heap_->space(); }
 
   double oldest_snapshot_seconds() const override { return ages_.oldest_seconds(); }
+  Status check_process() const override { return translated(store_->check_process()); }
 
   SnapshotAges ages_;
   std::unique_ptr<H> heap_;

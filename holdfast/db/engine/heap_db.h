@@ -106,6 +106,8 @@ class HeapDB : public DB {
   virtual Result<uint64_t> old_versions() = 0;
   virtual Result<HeapSpace> space() = 0;
   virtual double oldest_snapshot_seconds() const = 0;
+  /// Returns misuse in a process that was forked after the database was opened.
+  virtual Status check_process() const = 0;
 
   KeySpace keys_;
   ColumnFamilyHandle default_map_;

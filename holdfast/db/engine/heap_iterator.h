@@ -87,7 +87,7 @@ class HeapIterator final : public Iterator {
         return;
       }
       ahead_ = std::min(std::max(kFirstAhead, 2 * ahead_), kMostAhead);
-      fill(step, entry_->key());
+      fill_from_entry(step);
     }
   }
   /// Moves one entry against the buffer's direction. At the buffer's beginning reads one entry.
@@ -100,6 +100,16 @@ class HeapIterator final : public Iterator {
       return;
     }
     ahead_ = 0;
+    fill_from_entry(step);
+  }
+
+  /// A forked child may not look at the entry: the heap is not mapped there.
+  void fill_from_entry(Step step) {
+    if (store_.forked_child()) [[unlikely]] {
+      entry_ = nullptr;
+      status_ = translated(store_.check_process());
+      return;
+    }
     fill(step, entry_->key());
   }
 

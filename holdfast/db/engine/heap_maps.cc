@@ -103,7 +103,10 @@ Status HeapDB::open_map(const ReadOptions& options, const std::string& name, Mis
     *handle = new ColumnFamilyHandle(default_map_.map());
     return Status::OK();
   }
-  Status status = keys_.named_maps();
+  Status status = check_process();
+  if (status.ok()) {
+    status = keys_.named_maps();
+  }
   if (status.ok()) {
     status = check_name(name);
   }
@@ -190,6 +193,9 @@ Status HeapDB::DropColumnFamily(ColumnFamilyHandle* family) {
   if (KeySpace::is_default(family)) {
     return Status::InvalidArgument("the default map cannot be dropped; delete its entries");
   }
+  if (Status status = check_process(); !status.ok()) {
+    return status;
+  }
   NamedMap& map = *family->map();
   {
     const std::lock_guard lock(maps_mutex_);
@@ -228,7 +234,8 @@ Status HeapDB::delete_entries(const std::string& prefix) {
     if (more && status.ok()) {
       status = Write({}, &batch);
       if (status.code() == Code::out_of_space && most > 1) {
-        most = 1;  // a full heap may have room for one deletion, and the next one frees two versions
+        most =
+            1;  // a full heap may have room for one deletion, and the next one frees two versions
         status = Status::OK();
       }
     }

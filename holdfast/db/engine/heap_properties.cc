@@ -57,6 +57,9 @@ uint64_t free_bytes(const HeapSpace& space) {
 }  // namespace
 
 bool HeapDB::GetProperty(const Slice& property_name, std::string* value) {
+  if (!check_process().ok()) {
+    return false;
+  }
   const std::string name = property_name.ToString();
   for (const std::string prefix : {"holdfast.", "leveldb."}) {
     if (name.rfind(prefix, 0) == 0) {

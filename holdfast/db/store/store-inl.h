@@ -179,6 +179,9 @@ class Store<H>::Share {
 template <class H>
 template <class F>
 holdfast::Status Store<H>::update(F&& body, size_t changes, Commit commit) {
+  if (forked_child()) [[unlikely]] {
+    return check_process();
+  }
   if (in_transaction()) {  // the outer transaction commits later, or never
     return heap_.update([&] {
       Versions<H> v = versions(nullptr);
@@ -392,8 +395,8 @@ holdfast::Status Store<H>::drain(Commit commit) {
 
 template <class H>
 holdfast::Status Store<H>::collect() {
-  if (in_transaction()) {
-    return {};
+  if (in_transaction() || forked_child()) {
+    return check_process();
   }
   const int self = heap_.machine().self();
   const auto most = static_cast<size_t>(limits_.versions_freed);

@@ -124,7 +124,11 @@ class Store {
   /// Adds a holder to a view from open_view. Each holder closes it; the view ends with the last
   /// one.
   static void share_view(const View* view) { Snapshots<M>::share(view); }
-  void close_view(const View* view) { snapshots_.close(view); }
+  void close_view(const View* view) {
+    if (!forked_child()) {
+      snapshots_.close(view);
+    }
+  }
 
   /// Returns when every change that was there at the call is durable.
   Status fence() { return heap_.fence(); }
@@ -154,7 +158,25 @@ class Store {
   const Comparator* comparator() const { return comparator_; }
   /// Returns whether the file has root version 4 (StoreRoot4).
   bool plain_keys() const { return plain_keys_; }
-  size_t open_views() const { return snapshots_.size(); }
+  size_t open_views() const { return forked_child() ? 0 : snapshots_.size(); }
+
+  /// Returns whether this process was forked after the store was opened. There the heap is not
+  /// mapped, and a lock that another thread held stays held for ever. So functions that take one
+  /// return misuse there, and closing a view does nothing.
+  bool forked_child() const {
+    if constexpr (requires(const M& machine) { machine.forked_child(); }) {
+      return heap_.machine().forked_child();
+    }
+    return false;
+  }
+  Status check_process() const {
+    if (!forked_child()) {
+      return {};
+    }
+    const std::string name = heap_.machine().medium().name();
+    return {Code::misuse,
+            name + ": the database was opened before fork(); open it anew in the child"};
+  }
 
  private:
   Store(H& heap, StoreRoot<H>* root, const Comparator* comparator, const StoreLimits& limits,

@@ -36,11 +36,17 @@ Result<bool> Store<H>::get(const Slice& key, const View* view, std::string* valu
 
 template <class H>
 Result<typename Store<H>::View*> Store<H>::open_view() {
+  if (forked_child()) [[unlikely]] {
+    return check_process();
+  }
   return read_counts(snapshots_.open());
 }
 
 template <class H>
 Result<typename Store<H>::View*> Store<H>::open_brief_view() {
+  if (forked_child()) [[unlikely]] {
+    return check_process();
+  }
   return read_counts(snapshots_.open_briefly(heap_.machine().self()));
 }
 
