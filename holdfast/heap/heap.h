@@ -86,8 +86,8 @@ class Heap {
   Heap& operator=(const Heap&) = delete;
   ~Heap() { static_cast<void>(close()); }
 
-  /// Brings the file up to date and ends the use of the heap. The destructor calls it and ignores
-  /// errors.
+  /// Brings the file up to date and ends the use of the heap, on any thread, even beyond
+  /// max_threads. The destructor calls it and ignores errors.
   Status close();
 
   /// Runs body as one transaction. Returns a Status if the body returns void or a Status, else a
@@ -479,6 +479,8 @@ class Heap {
 
   template <class F>
   Status outside(const char* name, F&& f);
+  template <class F>
+  Status with_slot(F&& f);
 
   std::unique_ptr<Machine> owned_;  // declared first, so that it outlives the other members
   Machine& machine_;

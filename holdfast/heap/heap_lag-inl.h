@@ -87,18 +87,26 @@ Status Heap<E>::outside(const char* name, F&& f) {
       return error.status();
     }
   };
-  if (machine_.self() >= 0) {
+  return with_slot([&]() -> Status {
     const StoreScope<Machine, true> storing(machine_);  // of updates that lag
     return call();
+  });
+}
+
+/// Calls f on a thread without a slot as well, if the machine has one for guests.
+template <class E>
+template <class F>
+Status Heap<E>::with_slot(F&& f) {
+  if (machine_.self() >= 0) {
+    return f();
   }
   if constexpr (requires { typename Machine::GuestSlot; }) {
     const typename Machine::GuestSlot guest(machine_);
     if (guest.taken()) {
-      const StoreScope<Machine, true> storing(machine_);
-      return call();
+      return f();
     }
   }
-  return why_not_ready(kMode);
+  return why_not_ready(Context::Mode::read);
 }
 
 template <class E>
@@ -106,36 +114,39 @@ Status Heap<E>::close() {
   if (closed_) {
     return {};
   }
-  closed_ = true;
   if constexpr (requires { machine_.forked_child(); }) {
     if (machine_.forked_child()) {  // mappings and threads exist in the parent only
+      closed_ = true;
       machine_.medium().leave_to_parent();
       return why_not_ready(Context::Mode::read);
     }
   }
-  machine_.set_background(nullptr);
+  machine_.set_background(nullptr);  // guests may have its slot from here on
   give_back_memory(machine_, false);
-  if (machine_.failed()) {
-    return machine_.failure();
-  }
-  try {
-    Status status = engine_->close();
-    if (status.ok() && !read_only_) {
-      status = file_.close_journal();
+  return with_slot([&]() -> Status {
+    closed_ = true;
+    if (machine_.failed()) {
+      return machine_.failure();
     }
-    if (status.ok() && !read_only_) {
-      file_.set_clean(true);
-      status = file_.publish();
+    try {
+      Status status = engine_->close();
+      if (status.ok() && !read_only_) {
+        status = file_.close_journal();
+      }
+      if (status.ok() && !read_only_) {
+        file_.set_clean(true);
+        status = file_.publish();
+      }
+      if (status.ok() && lag_) {
+        lag_->fence();
+      }
+      return status;
+    } catch (const MediumFailure& failure) {
+      return failure.status();
+    } catch (const Error& error) {
+      return error.status();
     }
-    if (status.ok() && lag_) {
-      lag_->fence();
-    }
-    return status;
-  } catch (const MediumFailure& failure) {
-    return failure.status();
-  } catch (const Error& error) {
-    return error.status();
-  }
+  });
 }
 
 }  // namespace holdfast

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cassert>
 #include <vector>
 
 #include "holdfast/engines/engine.h"
@@ -46,8 +47,11 @@ class SlotStatistics {
     }
   };
 
-  Slot& here() { return slots_[static_cast<size_t>(machine_.self())]; }
-  Slot& at(int slot) { return slots_[static_cast<size_t>(slot)]; }
+  Slot& here() { return at(machine_.self()); }
+  Slot& at(int slot) {
+    assert(slot >= 0);
+    return slots_[static_cast<size_t>(slot)];
+  }
 
   Statistics sum() const {
     Statistics s;

@@ -136,14 +136,15 @@ int find_or_take_slot(const std::shared_ptr<SlotTable>& table) {
 }
 
 GuestSlot::GuestSlot(const std::shared_ptr<SlotTable>& table) : table_(table) {
-  if (thread_state.exiting) {
-    return;
+  const bool exiting = thread_state.exiting;  // then the SlotOwner has been destroyed
+  if (!exiting) {
+    slot_owner().prepare();
   }
-  SlotOwner& owner = slot_owner();
-  owner.prepare();
   slot_ = table->take_as_guest();
   if (slot_ >= 0) {
-    owner.hold(table, slot_);
+    if (!exiting) {
+      slot_owner().hold(table, slot_);
+    }
     remember(table.get(), slot_);
   }
 }
@@ -151,7 +152,9 @@ GuestSlot::GuestSlot(const std::shared_ptr<SlotTable>& table) : table_(table) {
 GuestSlot::~GuestSlot() {
   if (slot_ >= 0) {
     forget();
-    slot_owner().drop(table_.get());
+    if (!thread_state.exiting) {
+      slot_owner().drop(table_.get());
+    }
     table_->leave(slot_);
   }
 }
