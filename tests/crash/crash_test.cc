@@ -409,6 +409,23 @@ TEST_P(Crash, LongSearchOfStructures) {
   search_structures(GetParam(), 60, 150, 16);
 }
 
+class CrashNeighbours : public testing::TestWithParam<std::string> {};
+
+/// An update that throws tells its caller what it has read, here a word beside one that it wrote.
+TEST_P(CrashNeighbours, AnExceptionTellsWhatSurvives) {
+  Json spec = base({GetParam(), usual_domain(*row_of(GetParam()).description)});
+  spec["program"] = "B1 | x B0 R1";
+  spec["params"] = {{"boxed", "0"}};
+  spec["schedules"] = 36;
+  spec["events"] = 400;
+  spec["points"] = 40;
+  spec["images"] = 4;
+  expect_no_violation(GetParam() + ", neighbours", spec);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, CrashNeighbours, testing::ValuesIn(durable_engines()),
+                         [](const auto& instance) { return test_name(instance.param); });
+
 class CrashVariants : public testing::TestWithParam<std::string> {};
 
 /// A search with a setting that takes other paths, and `times` its schedules.

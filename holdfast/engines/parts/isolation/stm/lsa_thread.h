@@ -54,7 +54,7 @@ class alignas(kMaxLineBytes) LsaThread : public SoftwareContext {
     end_ = clock_.now.load(std::memory_order_acquire);
   }
 
-  /// The newest version among the stripes this transaction has loaded from.
+  /// The newest version among the stripes that this transaction has loaded from or owned.
   uint64_t newest() const { return newest_; }
 
   template <class T>
@@ -253,6 +253,7 @@ class alignas(kMaxLineBytes) LsaThread : public SoftwareContext {
       }
       held_.push_back({&lock, seen});  // before taking the stripe, since this can throw
       if (lock.compare_exchange(seen, mine_)) {
+        newest_ = seen > newest_ ? seen : newest_;  // copy_own() loads its other words
         return true;
       }
       held_.pop_back();
