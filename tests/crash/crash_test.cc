@@ -540,6 +540,12 @@ TEST_P(CrashLag, DurableCommitsAndFencesAreFloors) {
   expect_lost(1, 3, {{"lag", "3"}, {"commit", "durable"}}, some);
 }
 
+/// Where updates without a word are durable, so is what precedes one that stores nothing.
+TEST_P(CrashLag, AnUpdateWithoutAStoreIsAFloor) {
+  const Json spec = {{"program", "l b0 ; u r1"}, {"schedules", 36}, {"points", 60}, {"images", 8}};
+  expect_lost(1, 3, {{"lag", "3"}, {"commit", "durable"}}, spec);
+}
+
 TEST_P(CrashLag, Structures) {
   uint64_t lost = 0;
   for (const Structure& structure : structures_of(GetParam().engine)) {

@@ -128,9 +128,8 @@ class DudeTm : public LoggedLsaEngine<M, DudeTm<M>> {
 
   void update(FunctionRef<void()> body, Commit commit = Commit::unsaid) {
     if (queue_ != nullptr) {
-      Wish& wish = wishes_[static_cast<size_t>(this->here().slot)];
-      wish.durable = commit == Commit::durable;
-      wish.later = commit == Commit::later || (commit == Commit::unsaid && lag_.later);
+      wishes_[static_cast<size_t>(this->here().slot)].later =
+          commit == Commit::later || (commit == Commit::unsaid && lag_.later);
     }
     Base::update(body);
   }
@@ -154,8 +153,7 @@ class DudeTm : public LoggedLsaEngine<M, DudeTm<M>> {
 
   /// The word of a slot's running update.
   struct alignas(kMaxLineBytes) Wish {
-    bool durable = false;  // asked for, so everything before counts as well
-    bool later = false;
+    bool later = false;  // otherwise it is durable, and everything before it
   };
 
   bool commit(Thread& t);
@@ -168,7 +166,7 @@ class DudeTm : public LoggedLsaEngine<M, DudeTm<M>> {
     M::phase(Phase::durability_wait);
     if (queue_ == nullptr) {
       this->logs_.await_complete(t.slot, t.newest(), Site{"dudetm.read.wait"});
-    } else if (t.mode == Context::Mode::update && wishes_[static_cast<size_t>(t.slot)].durable) {
+    } else if (t.mode == Context::Mode::update && !wishes_[static_cast<size_t>(t.slot)].later) {
       queue_->await(this->clock_->now.load(), Site{"dudetm.fence.wait"});
     } else if (!lag_.later) {
       queue_->await(t.newest(), Site{"dudetm.lag.read.wait"});
