@@ -6,7 +6,8 @@ namespace holdfast {
 
 /// Collects the transactions of one log from `start` on, up to the bound. Behind the last of them
 /// lie records that were not durable at the crash. None of these may be a valid record within the
-/// bound. If one is, a record in between is damaged.
+/// bound. If one is, a record in between is damaged. Older records lie there as well, in which a
+/// value may look like a header; its checksum is wrong.
 template <class M>
 Status LinkedLogReplayer<M>::collect(int thread, uint64_t start, const Bound& bound,
                                      std::vector<LinkedRecord>& live) {
@@ -34,7 +35,8 @@ Status LinkedLogReplayer<M>::collect(int thread, uint64_t start, const Bound& bo
     for (size_t i = 0; i < words_.size(); i += kLineBytes / 8) {
       const uint64_t words[3] = {words_[i], words_[i + 1], words_[i + 2]};
       const auto record = LinkedRecord::parse(thread, p + i * 8, logs_.epoch, words);
-      if (record && record->time <= bound.time && !machine_.skips(Site{"pht.recover.bound"})) {
+      if (record && record->time <= bound.time && record->extent <= logs_.bytes &&
+          verify(*record).ok() && !machine_.skips(Site{"pht.recover.bound"})) {
         return damaged("the redo log of thread " + std::to_string(thread) + " has a hole at byte " +
                        std::to_string(at % logs_.bytes));
       }
@@ -46,13 +48,13 @@ Status LinkedLogReplayer<M>::collect(int thread, uint64_t start, const Bound& bo
 template <class M>
 Status LinkedLogReplayer<M>::verify(const LinkedRecord& record) {
   const std::string what = "the redo log of the transaction at time " + std::to_string(record.time);
-  logs_.payload(record, words_);
-  if (checksum(words_.data(), record.payload, record.seed(logs_.epoch)) != record.checksum) {
+  logs_.payload(record, payload_);
+  if (checksum(payload_.data(), record.payload, record.seed(logs_.epoch)) != record.checksum) {
     return damaged(what + " fails its checksum");
   }
   bool inside = true;
   const bool all =
-      for_each_record(words_.data(), words_.size(), [&](RedoRecord r, const uint64_t*) {
+      for_each_record(payload_.data(), payload_.size(), [&](RedoRecord r, const uint64_t*) {
         inside = inside && r.offset < regions_.bytes && r.bytes <= regions_.bytes - r.offset;
       });
   return all && inside ? Status() : damaged(what + " stores outside the heap's data");

@@ -228,6 +228,7 @@ class LinkedLogReplayer {
   std::optional<LinkedRecord> blocked_on_;
   bool formatted_ = false;  ///< the logs are new
   std::vector<uint64_t> words_;
+  std::vector<uint64_t> payload_;  // of the record that recovery verifies
 };
 
 }  // namespace holdfast

@@ -6,7 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
+#include <vector>
 
 #include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/engines/parts/frame/pht_options.h"
@@ -118,6 +121,41 @@ TYPED_TEST_P(PhtRecovery, DamageInALogIsReportedAndTheMediumLeftAlone) {
     SimImage damaged = image;
     damaged[log + byte] ^= std::byte{4};
     EXPECT_EQ(this->open(damaged).value, 10u) << "a link is a hint";
+  }
+}
+
+/// Replayed records stay in the log until others replace them. Their words are the program's, so a
+/// line may hold the words of a header that recovery would accept.
+TYPED_TEST_P(PhtRecovery, AStoredValueLikeAHeaderIsNoHole) {
+  constexpr uint64_t kLogBytes = 4096;
+  constexpr size_t kLine = 4;  // the update's second line in the log begins with this word
+  for (const uint64_t payload : {uint64_t{8}, 2 * kLogBytes}) {
+    SimImage image;
+    {
+      SimMachine machine(this->machine_options());
+      EngineFixture<TypeParam> heap(machine, this->shape_);
+      heap.format().check();
+      heap.recover().check();
+      const LinkedRecord record{.thread = machine.self(),
+                                .start = kLineBytes + kLogBytes,  // the log's next lap
+                                .time = 1,
+                                .payload = payload,
+                                .extent = LinkedRecord::extent_of(payload, kLineBytes),
+                                .checksum = 123};
+      uint64_t header[3];
+      record.header(2, header);  // epoch 2: format() begins the first one, recovery the second
+      std::vector<uint64_t> words(24);
+      std::copy(std::begin(header), std::end(header), words.begin() + kLine);
+      heap.engine().update(
+          [&] { TypeParam::store_range(heap.word(0), words.data(), words.size() * 8); });
+      ASSERT_TRUE(heap.engine().replay({}).ok());
+      heap.write(100, 5);
+      image = machine.earliest_image();
+    }
+    SimMachine machine(this->machine_options(), image);
+    EngineFixture<TypeParam> heap(machine, this->shape_);
+    EXPECT_EQ(heap.recover().to_string(), "ok");
+    EXPECT_EQ(heap.read(100), 5u);
   }
 }
 
@@ -285,7 +323,7 @@ TYPED_TEST_P(PhtRecovery, AFullLogTakesFurtherStoresToItsLastWord) {
 
 REGISTER_TYPED_TEST_SUITE_P(PhtRecovery, ReplaysWhatIsInTheLogsOnce,
                             DamageInALogIsReportedAndTheMediumLeftAlone,
-                            NoLogIsReadInAHeapThatWasClosed,
+                            AStoredValueLikeAHeaderIsNoHole, NoLogIsReadInAHeapThatWasClosed,
                             ALargeLogTakesTimeOnlyInAHeapThatWasNotClosed,
                             OneOfTheTwoTablesIsEnough, TheClockGoesOnBehindWhatWasFound,
                             BothOrdersOfReplayComeToTheSameHome,
