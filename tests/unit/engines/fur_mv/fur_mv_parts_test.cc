@@ -177,5 +177,37 @@ TEST(FurMvVersions, GrowByAnEighthAtLeast) {
   });
 }
 
+/// A machine with memory for one array.
+class NarrowMachine : public SimMachine {
+ public:
+  explicit NarrowMachine(const SimOptions& options) : SimMachine(options) {}
+  void* allocate(size_t n, size_t alignment) {
+    if (full) {
+      throw Error(Status(Code::out_of_space, "full"));
+    }
+    return SimMachine::allocate(n, alignment);
+  }
+  bool full = false;
+};
+
+// An update that finds no memory for its versions fails. The next one overwrites none of those that
+// readers need.
+TEST(FurMvVersions, AreKeptIfThereIsNoMemoryForMore) {
+  SimOptions options;
+  options.threads = 1;
+  NarrowMachine machine(options);
+  machine.run_threads(1, [&](int) {
+    SnapshotPins<NarrowMachine> pins(machine, machine.slots());
+    VersionStore<NarrowMachine> store(machine, pins, 2);
+    pins.pin(0);
+    std::set<Version*> needed = {store.take(1), store.take(2)};
+    pins.advance(2);
+    machine.full = true;
+    EXPECT_THROW(store.take(3), Error);
+    machine.full = false;
+    EXPECT_TRUE(needed.insert(store.take(4)).second);
+  });
+}
+
 }  // namespace
 }  // namespace holdfast::fur_mv_parts_test
