@@ -72,7 +72,9 @@ class UndoRecord {
     M::store(word(at_), uint64_t{0});
     M::store(word(at_ + 8), base);
     M::store(word(at_ + 16), sizes);
-    M::store(word(at_ + 24), check(at_, base, sizes, entries_.data() + sealed_));
+    // Release: a line whose check is valid shows `committed` of this record as well, on the medium
+    // too. The check does not cover it, and an older number there would count.
+    M::store_release(word(at_ + 24), check(at_, base, sizes, entries_.data() + sealed_));
     machine_.pwb_range(log_ + at_, bytes, site);
     sealed_ = entries_.size();
     at_ += bytes;
