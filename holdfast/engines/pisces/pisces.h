@@ -12,11 +12,11 @@
 //           owns it: abort.
 // Load      Free stripe: home. Own stripe: the copy. Another owner's: wait while it is critical;
 //           then its copy if it has committed with a time up to start, else home.
-// Commit    not active; block -> log, pwb; pfence; critical; fence; end := clock + 1, no longer
-//           critical; ++clock; wait until no transaction is active with an older start; copies ->
-//           home, pwb; pfence; retire the block, pwb; pfence; release the stripes. (First committer
-//           wins: a transaction that has not seen these values, and would overwrite them, finds the
-//           stripes owned and aborts.)
+// Commit    not active; block -> log, pwb; pfence; critical; end := clock + 1, by an atomic
+//           addition of 0; no longer critical; ++clock; wait until no transaction is active with an
+//           older start; copies -> home, pwb; pfence; retire the block, pwb; pfence; release the
+//           stripes. (First committer wins: a transaction that has not seen these values, and would
+//           overwrite them, finds the stripes owned and aborts.)
 // Recovery  the blocks that are not retired -> home, pwb; pfence; retire them; pfence.
 // Persists  ceil(block / line) + lines stored to + 1 pwb and 3 pfence per update; none per read.
 //

@@ -67,12 +67,14 @@ class PiscesStates {
   uint64_t publish(int slot) {
     Word& version = owners_[slot].version;
     if (!machine_.skips(Site{"pisces.critical"})) {
-      version.store(kCritical, std::memory_order_relaxed);  // the fence below orders it
+      version.store(kCritical, std::memory_order_relaxed);  // the addition below orders it
     }
-    // Separates critical from the load of the clock. Otherwise a reader whose snapshot includes the
-    // time taken here could find this transaction still running, and take the old version.
-    machine_.fence(Site{"pisces.critical.fence"});
-    const uint64_t end = now() + 1;
+    // A read-modify-write, so that a reader whose snapshot includes `end` sees this transaction
+    // critical, and does not take the old version: its start comes from a later addition, which
+    // continues the release sequence of this one. A load behind a fence would not do: the addition
+    // may be another thread's, and on POWER the reader may see that one first.
+    const bool skips = machine_.skips(Site{"pisces.critical.clock"});
+    const uint64_t end = (skips ? now() : clock_->now.fetch_add(0)) + 1;
     // Release: the copies are visible before the time. It replaces critical in the same word, so no
     // thread sees one without the other.
     version.store(end, std::memory_order_release);

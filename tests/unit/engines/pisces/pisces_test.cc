@@ -65,7 +65,7 @@ TEST(Pisces, ReadersWaitForACriticalOwner) {
 
 TEST(Pisces, CriticalIsVisibleBeforeTheClockIsRead) {
   EXPECT_EQ(fractured_reads(400, nullptr, 0.02), 0);
-  EXPECT_GT(fractured_reads(400, "pisces.critical.fence=drop", 0.02), 0);
+  EXPECT_GT(fractured_reads(400, "pisces.critical.clock=drop", 0.02), 0);
 }
 
 }  // namespace
