@@ -29,6 +29,16 @@ Status Description::check_domain(Domain domain) const {
                                  to_string(domain)};
 }
 
+Status Description::check_bytes(uint64_t bytes) const {
+  if (bytes <= most_bytes) {
+    return {};
+  }
+  return {Code::invalid_argument, std::string("a heap of engine ") + name + " has at most " +
+                                      std::to_string(most_bytes >> 40) +
+                                      " TiB, which its logs can address; lower bytes or max_bytes, "
+                                      "or choose another engine"};
+}
+
 Status Description::check_journal() const {
   return answers_behind_psync ? Status()
                               : Status(Code::unsupported,

@@ -103,11 +103,15 @@ struct Description {
   /// Null: the options do not change the durability. For an engine that lags over a journal only,
   /// it is the promise there.
   Promise (*promise)(const Options& options) = nullptr;
+  /// The most bytes of a heap's data that the engine's logs can address.
+  uint64_t most_bytes = uint64_t{1} << 44;
 
   /// Whether the engine keeps its promise in this domain.
   bool runs_in(Domain domain) const { return !needs_lasting_caches || caches_last(domain); }
   /// OK, or Code::unsupported with the domains that the engine runs in.
   Status check_domain(Domain domain) const;
+  /// OK, or Code::invalid_argument if the engine's logs cannot address so many bytes.
+  Status check_bytes(uint64_t bytes) const;
   /// OK, or Code::unsupported if the engine does not run over a journal.
   Status check_journal() const;
 

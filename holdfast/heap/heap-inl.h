@@ -135,9 +135,8 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptio
     Options merged = s.options;
     merged.insert(options.options.begin(), options.options.end());
     status = check_option_names(**description, merged);
-    if (status.ok()) {
-      status = heap->map_and_recover(*description, merged);
-    }
+    status = status.ok() ? heap->file_.bound_by(**description) : status;
+    status = status.ok() ? heap->map_and_recover(*description, merged) : status;
     if (status.ok() && !heap->read_only_ && (s.clean || heap->file_.raised())) {
       // Before any transaction: recovery may read no log of a heap that counts as closed.
       heap->file_.set_clean(false);

@@ -215,7 +215,7 @@ TEST_F(HeapFile, AbsurdSizes) {
 }
 
 TEST_F(HeapFile, SizesHaveBounds) {
-  constexpr size_t kMost = size_t{1} << 44;
+  const size_t most = engine().most_bytes;
   const auto is_refused = [&](auto change) {
     const CreateOptions before = create_;
     change(create_);
@@ -225,13 +225,13 @@ TEST_F(HeapFile, SizesHaveBounds) {
     return status.code() == Code::invalid_argument;
   };
   EXPECT_FALSE(is_refused([](CreateOptions&) {}));
-  EXPECT_TRUE(is_refused([](CreateOptions& o) { o.bytes = o.max_bytes = kMost + 1; }));
-  EXPECT_TRUE(is_refused([](CreateOptions& o) { o.max_bytes = kMost + 1; }));
-  EXPECT_FALSE(is_refused([](CreateOptions& o) { o.max_bytes = kMost; }));
+  EXPECT_TRUE(is_refused([&](CreateOptions& o) { o.bytes = o.max_bytes = most + 1; }));
+  EXPECT_TRUE(is_refused([&](CreateOptions& o) { o.max_bytes = most + 1; }));
+  EXPECT_FALSE(is_refused([&](CreateOptions& o) { o.max_bytes = most; }));
   EXPECT_TRUE(is_refused([](CreateOptions& o) { o.max_bytes = o.bytes - 1; }));
   EXPECT_FALSE(is_refused([](CreateOptions& o) { o.max_bytes = o.bytes; }));
-  EXPECT_TRUE(is_refused([](CreateOptions& o) { o.growth = kMost + 1; }));
-  EXPECT_FALSE(is_refused([](CreateOptions& o) { o.growth = kMost; }));
+  EXPECT_TRUE(is_refused([&](CreateOptions& o) { o.growth = most + 1; }));
+  EXPECT_FALSE(is_refused([&](CreateOptions& o) { o.growth = most; }));
   for (const size_t chunk : {512, 1023, 1536, 131072}) {
     EXPECT_TRUE(is_refused([&](CreateOptions& o) { o.chunk_bytes = chunk; })) << chunk;
   }
@@ -244,11 +244,42 @@ TEST_F(HeapFile, SizesHaveBounds) {
   }));
   make_heap();
   OpenOptions options;
-  options.max_bytes = kMost + 1;
+  options.max_bytes = most + 1;
   EXPECT_EQ(H::open(path_, options, native_).status().code(), Code::invalid_argument);
-  options.max_bytes = kMost;
+  options.max_bytes = most;
   EXPECT_NE(H::open(path_, options, native_).status().code(), Code::invalid_argument);
 }
+
+class HeapFileOf : public HeapFile, public testing::WithParamInterface<std::string> {};
+
+TEST_P(HeapFileOf, GrowsNoFurtherThanTheLogsReach) {
+  const size_t most = AnyEngine<NativeMachine>::describe(GetParam()).value()->most_bytes;
+  create_.engine = GetParam();
+  create_.options.clear();
+  native_.domain = usual_domain(*AnyEngine<NativeMachine>::describe(GetParam()).value());
+  native_.force = true;
+  const auto expect_refused = [](const Status& status) {
+    EXPECT_EQ(status.code(), Code::invalid_argument);
+    EXPECT_NE(status.message().find("TiB"), std::string::npos) << status.message();
+  };
+  create_.max_bytes = most + 1;
+  expect_refused(H::create(path_, create_, native_).status());
+  std::filesystem::remove(path_);
+  create_.max_bytes = 4 << 20;
+  make_heap();
+  OpenOptions options;
+  options.max_bytes = most + 1;
+  expect_refused(H::open(path_, options, native_).status());
+  options.max_bytes = most;
+  EXPECT_NE(H::open(path_, options, native_).status().code(), Code::invalid_argument);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, HeapFileOf,
+                         testing::ValuesIn(names_of(engine_rows<NativeMachine>(),
+                                                    [](const auto& row) {
+                                                      return is_durable(*row.description);
+                                                    })),
+                         [](const auto& test) { return test_name(test.param); });
 
 TEST_F(HeapFile, SmallHeapsHaveSmallChunks) {
   const auto chunk = [&](size_t bytes) {

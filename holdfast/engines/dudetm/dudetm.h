@@ -37,6 +37,7 @@
 #include <memory>
 
 #include "holdfast/engines/parts/durability/lag/persist_queue.h"
+#include "holdfast/engines/parts/durability/replay/redo_record.h"
 #include "holdfast/engines/parts/frame/logged_lsa_engine.h"
 
 namespace holdfast {
@@ -86,6 +87,7 @@ class DudeTm : public LoggedLsaEngine<M, DudeTm<M>> {
       .option_count = std::size(dudetm::kOptions),
       .area_bytes = &dudetm::area_bytes,
       .promise = &LagOptions::promise,
+      .most_bytes = RedoRecord::kMostBytes,
   };
 
   /// Throws Error(invalid_argument) for an option that does not parse.

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "holdfast/engines/parts/durability/numbered/numbered_log_area.h"
+#include "holdfast/engines/parts/durability/replay/redo_record.h"
 
 namespace holdfast {
 
@@ -51,6 +52,7 @@ inline constexpr Description kFurOpa = {
     .options = kFurOptions,
     .option_count = sizeof(kFurOptions) / sizeof(kFurOptions[0]),
     .area_bytes = &fur_area_bytes,
+    .most_bytes = RedoRecord::kMostBytes,
 };
 
 inline constexpr Description kFurSi = {
@@ -66,6 +68,7 @@ inline constexpr Description kFurSi = {
     .options = kFurOptions,
     .option_count = sizeof(kFurOptions) / sizeof(kFurOptions[0]),
     .area_bytes = &fur_area_bytes,
+    .most_bytes = RedoRecord::kMostBytes,
 };
 
 }  // namespace holdfast

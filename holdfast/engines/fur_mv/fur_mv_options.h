@@ -3,6 +3,7 @@
 
 #include "holdfast/engines/parts/durability/lag/lag_options.h"
 #include "holdfast/engines/parts/durability/numbered/numbered_log_area.h"
+#include "holdfast/engines/parts/durability/replay/redo_record.h"
 
 namespace holdfast {
 
@@ -54,6 +55,7 @@ inline constexpr Description kFurMv = {
     .option_count = sizeof(kFurMvOptions) / sizeof(kFurMvOptions[0]),
     .area_bytes = &area_bytes_with_lag<&fur_mv_area_bytes>,
     .promise = &LagOptions::promise,
+    .most_bytes = RedoRecord::kMostBytes,
 };
 
 }  // namespace holdfast

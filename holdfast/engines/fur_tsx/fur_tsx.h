@@ -35,6 +35,7 @@
 
 #include "holdfast/engines/fur_tsx/partial_order.h"
 #include "holdfast/engines/fur_tsx/watched_readers.h"
+#include "holdfast/engines/parts/durability/replay/redo_record.h"
 #include "holdfast/engines/parts/frame/pht.h"
 
 namespace holdfast {
@@ -58,6 +59,7 @@ class FurTsx : public Pht<M, WatchedReaders, PartialOrder> {
       .options = kOptions,
       .option_count = sizeof(kOptions) / sizeof(kOptions[0]),
       .area_bytes = &pht_area_bytes,
+      .most_bytes = RedoRecord::kMostBytes,
   };
 
   FurTsx(M& machine, const Regions& regions, const Options& options, int max_threads)

@@ -33,6 +33,7 @@
 #include "holdfast/engines/mnemosyne/mnemosyne_options.h"
 #include "holdfast/engines/mnemosyne/tornbit_log.h"
 #include "holdfast/engines/parts/basics/line_filter.h"
+#include "holdfast/engines/parts/durability/replay/redo_record.h"
 #include "holdfast/engines/parts/durability/stamped/lsa_commit_block.h"
 #include "holdfast/engines/parts/isolation/stm/lsa_engine.h"
 
@@ -59,6 +60,7 @@ class Mnemosyne : public LsaEngine<M, Mnemosyne<M>> {
       .options = kMnemosyneOptions,
       .option_count = sizeof(kMnemosyneOptions) / sizeof(kMnemosyneOptions[0]),
       .area_bytes = &mnemosyne_area_bytes,
+      .most_bytes = RedoRecord::kMostBytes,
   };
 
   /// Throws Error(invalid_argument) for an option that does not parse.

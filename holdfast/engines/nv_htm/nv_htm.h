@@ -26,6 +26,7 @@
 #pragma once
 
 #include "holdfast/engines/nv_htm/total_order.h"
+#include "holdfast/engines/parts/durability/replay/redo_record.h"
 #include "holdfast/engines/parts/frame/pht.h"
 #include "holdfast/engines/parts/frame/tracked.h"
 
@@ -50,6 +51,7 @@ class NvHtm : public Pht<M, TrackedTransactions, TotalOrder> {
       .options = kOptions,
       .option_count = sizeof(kOptions) / sizeof(kOptions[0]),
       .area_bytes = &pht_area_bytes,
+      .most_bytes = RedoRecord::kMostBytes,
   };
 
   NvHtm(M& machine, const Regions& regions, const Options& options, int max_threads)

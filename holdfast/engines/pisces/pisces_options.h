@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "holdfast/engines/engine.h"
+#include "holdfast/engines/parts/durability/replay/redo_record.h"
 #include "holdfast/engines/parts/isolation/stm/lsa_options.h"
 
 namespace holdfast {
@@ -57,6 +58,7 @@ inline constexpr Description kPisces = {
     .options = kPiscesOptions,
     .option_count = sizeof(kPiscesOptions) / sizeof(kPiscesOptions[0]),
     .area_bytes = &pisces_area_bytes,
+    .most_bytes = RedoRecord::kMostBytes,
 };
 
 }  // namespace holdfast

@@ -25,6 +25,7 @@
 //  - The seal, the count, and the single writer are ours; see docs/reference/engines/quadra.md.
 #pragma once
 
+#include "holdfast/engines/parts/durability/replay/redo_record.h"
 #include "holdfast/engines/parts/frame/combined_engine.h"
 #include "holdfast/engines/parts/isolation/combining/exclusive_gate.h"
 #include "holdfast/engines/quadra/quadra_options.h"
@@ -55,6 +56,7 @@ class Quadra : public CombinedEngine<M, ExclusiveGate<M>, quadra::Writer<M, Excl
       .option_count = sizeof(quadra::kOptions) / sizeof(quadra::kOptions[0]),
       .area_bytes = &quadra::area_bytes,
       .promise = &CombinedOptions::promise,
+      .most_bytes = RedoRecord::kMostBytes,
   };
 
   /// Throws Error for an invalid option.

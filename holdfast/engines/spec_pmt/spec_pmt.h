@@ -27,6 +27,7 @@
 //    paper's collector keeps the newest record of each address.
 #pragma once
 
+#include "holdfast/engines/parts/durability/replay/redo_record.h"
 #include "holdfast/engines/parts/frame/logged_lsa_engine.h"
 
 namespace holdfast {
@@ -52,6 +53,7 @@ class SpecPmt : public LoggedLsaEngine<M, SpecPmt<M>> {
       .options = kLoggedLsaOptions,
       .option_count = sizeof(kLoggedLsaOptions) / sizeof(kLoggedLsaOptions[0]),
       .area_bytes = &logged_lsa_area_bytes,
+      .most_bytes = RedoRecord::kMostBytes,
   };
 
   /// Throws Error(invalid_argument) for an option that does not parse.

@@ -39,6 +39,7 @@
 //    before it trusts any.
 #pragma once
 
+#include "holdfast/engines/parts/durability/replay/redo_record.h"
 #include "holdfast/engines/parts/frame/pht.h"
 #include "holdfast/engines/parts/frame/tracked.h"
 #include "holdfast/engines/spht/group_commit.h"
@@ -64,6 +65,7 @@ class Spht : public Pht<M, TrackedTransactions, GroupCommit> {
       .options = kOptions,
       .option_count = sizeof(kOptions) / sizeof(kOptions[0]),
       .area_bytes = &pht_area_bytes,
+      .most_bytes = RedoRecord::kMostBytes,
   };
 
   Spht(M& machine, const Regions& regions, const Options& options, int max_threads)

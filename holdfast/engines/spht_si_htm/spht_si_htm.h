@@ -27,6 +27,7 @@
 // Differences from the papers: those of SPHT (spht.h) and SI-HTM (si_htm.h).
 #pragma once
 
+#include "holdfast/engines/parts/durability/replay/redo_record.h"
 #include "holdfast/engines/parts/frame/pht.h"
 #include "holdfast/engines/parts/frame/snapshot.h"
 #include "holdfast/engines/spht/group_commit.h"
@@ -52,6 +53,7 @@ class SphtSiHtm : public Pht<M, SnapshotTransactions, GroupCommit> {
       .options = kOptions,
       .option_count = sizeof(kOptions) / sizeof(kOptions[0]),
       .area_bytes = &pht_area_bytes,
+      .most_bytes = RedoRecord::kMostBytes,
   };
 
   SphtSiHtm(M& machine, const Regions& regions, const Options& options, int max_threads)

@@ -120,6 +120,13 @@ class HeapFile {
   /// Returns whether the machine has more thread slots than the heap has logs for.
   bool lacks_slots() const { return static_cast<uint32_t>(machine_.slots()) > superblock_.slots; }
 
+  /// Lets the heap grow as far as the engine's logs reach. Returns an error if that is too little.
+  Status bound_by(const Description& engine) {
+    const uint64_t needed = raised_ ? limit_ : superblock_.data_bytes();
+    limit_ = std::min(limit_, engine.most_bytes);
+    return machine_.medium().read_only() ? Status() : engine.check_bytes(needed);
+  }
+
   /// Returns whether the engine runs in the medium's domain. A read-only medium stores nothing, so
   /// nothing can be lost there.
   Status check_domain(const Description& engine) const {
@@ -297,9 +304,12 @@ class HeapFile {
     if (Status status = check_domain(description); !status.ok()) {
       return status;
     }
+    if (Status status = description.check_bytes(std::max({o.bytes, o.max_bytes, o.growth}));
+        !status.ok()) {
+      return status;
+    }
     Superblock& s = superblock_;
-    if (o.bytes == 0 || o.bytes > kMostBytes || o.max_bytes > kMostBytes || o.growth > kMostBytes ||
-        (o.max_bytes != 0 && o.max_bytes < o.bytes)) {
+    if (o.bytes == 0 || (o.max_bytes != 0 && o.max_bytes < o.bytes)) {
       return too_large();
     }
     s.growth_bytes = o.growth;

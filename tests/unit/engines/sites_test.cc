@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/engines/parts/durability/replay/redo_record.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "holdfast/runner/crash/engine_sources.h"
 #include "tests/file_bytes.h"
@@ -73,6 +74,15 @@ TEST(EngineSites, ALabelOfTwoEnginesStandsInAFileThatTheyShare) {
 
 /// checks.toml lists them, and may list only those that a source names. So one that gets lost is
 /// noticed.
+/// A heap is no larger than the records of its engine's logs can address.
+TEST(EngineSites, AnEngineThatWritesRedoRecordsBoundsItsHeaps) {
+  for (const EngineSource& source : sources()) {
+    const bool writes = source.files.count("parts/durability/replay/redo_record.h") != 0;
+    const uint64_t most = row_of(source.name).description->most_bytes;
+    EXPECT_TRUE(!writes || most <= RedoRecord::kMostBytes) << source.name;
+  }
+}
+
 TEST(EngineSites, TheRarePathsOfAnEngineAreListedBesideIt) {
   for (const EngineSource& engine : sources()) {
     for (const auto& [name, files] : engine.probes) {

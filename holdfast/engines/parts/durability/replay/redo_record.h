@@ -21,6 +21,7 @@ namespace holdfast {
 struct RedoRecord {
   static constexpr int kWordsShift = 40;
   static constexpr uint64_t kMaxWords = (uint64_t{1} << (64 - kWordsShift)) - 1;
+  static constexpr uint64_t kMostBytes = sizeof(uint64_t) << kWordsShift;  ///< of a heap's data
 
   uint64_t offset = 0;  ///< bytes, a multiple of 8
   uint64_t bytes = 0;   ///< of payload, a multiple of 8

@@ -183,7 +183,7 @@ TEST(RedoLog, VolatileLogListsAWordOnce) {
 }
 
 TEST(RedoLog, AHeaderHasRoomForTheLargestHeapAndRecord) {
-  const RedoRecord most{((uint64_t{1} << 40) - 1) * 8, RedoRecord::kMaxWords * 8};
+  const RedoRecord most{RedoRecord::kMostBytes - 8, RedoRecord::kMaxWords * 8};
   EXPECT_EQ(RedoRecord::unpack(most.header()).offset, most.offset);
   EXPECT_EQ(RedoRecord::unpack(most.header()).bytes, most.bytes);
   EXPECT_EQ((RedoRecord{16, 24}.header()), uint64_t{3} << 40 | 2);
