@@ -252,19 +252,7 @@ class Heap {
   /// Takes many small transactions; others may run meanwhile. Objects do not move, so a chunk with
   /// one object stays. It returns 0 on a machine or file system that takes nothing back, and with
   /// layout `cells`; the space serves later allocations of any size all the same.
-  Result<uint64_t> compact() {
-    uint64_t returned = 0;
-    const Status status = compacting([&](auto& compaction) {
-      compaction.drain();
-      if constexpr (requires { machine_.medium().allocated_bytes(); }) {
-        const uint64_t before = machine_.medium().allocated_bytes();
-        compaction.for_each_free_run([&](std::byte* p, size_t n) { discard(p, n); });
-        const uint64_t after = machine_.medium().allocated_bytes();
-        returned = before - std::min(before, after);
-      }
-    });
-    return status.ok() ? Result<uint64_t>(returned) : Result<uint64_t>(status);
-  }
+  Result<uint64_t> compact();
 
   /// Returns whether p points into this heap's data.
   bool contains(const void* p) const {

@@ -30,6 +30,21 @@ void Heap<E>::discard(std::byte* p, size_t n) {
   }
 }
 
+template <class E>
+Result<uint64_t> Heap<E>::compact() {
+  uint64_t returned = 0;
+  const Status status = compacting([&](auto& compaction) {
+    compaction.drain();
+    if constexpr (requires { machine_.medium().allocated_bytes(); }) {
+      const uint64_t before = machine_.medium().allocated_bytes();
+      compaction.for_each_free_run([&](std::byte* p, size_t n) { discard(p, n); });
+      const uint64_t after = machine_.medium().allocated_bytes();
+      returned = before - std::min(before, after);
+    }
+  });
+  return status.ok() ? Result<uint64_t>(returned) : Result<uint64_t>(status);
+}
+
 /// Admits one thread at a time to the size of the heap.
 template <class E>
 class Heap<E>::Growing {

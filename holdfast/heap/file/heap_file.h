@@ -236,22 +236,16 @@ class HeapFile {
   std::string name() const { return machine_.medium().name(); }
 
   void unmap_regions() {
-    auto& medium = machine_.medium();
-    if (regions_.data != nullptr) {
-      medium.unmap(regions_.data, regions_.capacity);
-    }
-    if (regions_.home != nullptr && regions_.home != regions_.data) {
-      medium.unmap(regions_.home, regions_.capacity);
-    }
-    if (regions_.twin != nullptr) {
-      medium.unmap(regions_.twin, regions_.capacity);
-    }
-    if (regions_.cells != nullptr) {
-      medium.unmap(regions_.cells, 2 * regions_.capacity);
-    }
-    if (regions_.area != nullptr) {
-      medium.unmap(regions_.area, regions_.area_bytes);
-    }
+    const auto unmap = [this](std::byte* p, size_t n) {
+      if (p != nullptr) {
+        machine_.medium().unmap(p, n);
+      }
+    };
+    unmap(regions_.data, regions_.capacity);
+    unmap(regions_.home != regions_.data ? regions_.home : nullptr, regions_.capacity);
+    unmap(regions_.twin, regions_.capacity);
+    unmap(regions_.cells, 2 * regions_.capacity);
+    unmap(regions_.area, regions_.area_bytes);
     regions_ = Regions();
   }
 

@@ -16,8 +16,8 @@ inline constexpr size_t kNativeLineBytes = 64;
 #endif
 
 /// The instruction that writes a cache line back to memory. On POWER it is DCBST; from POWER10 on
-/// (ISA 3.1) it is DCBSTPS, which is meant for persistent memory. On 64-bit ARM it is DC CVAP, which
-/// cleans to the point of persistence, from ARMv8.2 on; earlier processors have DC CVAC only.
+/// (ISA 3.1) it is DCBSTPS, which is meant for persistent memory. On 64-bit ARM it is DC CVAP from
+/// ARMv8.2 on, which cleans to the point of persistence; earlier processors have DC CVAC only.
 enum class WriteBack : uint8_t {
   none,
   clflush,
