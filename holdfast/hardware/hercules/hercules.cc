@@ -68,16 +68,28 @@ Time Hercules::take_number(uint64_t& number, Time now) {
     return std::any_of(threads_.begin(), threads_.end(),
                        [&](const Thread& thread) { return thread.tx == tx; });
   };
+  const auto log_is_home = [&] {
+    return options_.printed_wrap ? now : std::max(migrate(now), forgotten_);
+  };
   uint64_t next = last_tx_;
   do {
     if (next == options_.numbers) {
-      const Time ready = options_.printed_wrap ? now : std::max(migrate(now), forgotten_);
-      if (ready > now) {
+      if (const Time ready = log_is_home(); ready > now) {
         return ready;
       }
       next = 0;
+      for (const Thread& thread : threads_) {
+        outlived_.insert(thread.tx);
+      }
     }
     ++next;
+    // It was open then, so its records were not migrated.
+    if (outlived_.contains(next) && !is_open(next)) {
+      if (const Time ready = log_is_home(); ready > now) {
+        return ready;
+      }
+      outlived_.erase(next);
+    }
   } while (is_open(next));
   number = last_tx_ = next;
   return now;

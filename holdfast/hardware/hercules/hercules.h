@@ -41,6 +41,7 @@
 
 #include <deque>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "holdfast/hardware/parts/read_sets.h"
@@ -184,6 +185,7 @@ class Hercules : public HardwareDesign {
   uint64_t tail_ = 0;               ///< its oldest
   uint64_t extension_ = 0;          ///< entries of the extension; the register has it too
   uint64_t last_tx_ = 0;
+  std::set<uint64_t> outlived_;  ///< numbers that were open when numbers began anew
   Time forgotten_ = 0;  ///< from then on all lines that have left the log survive elsewhere
   uint64_t uses_ = 0;
   uint64_t flushed_ = 0;

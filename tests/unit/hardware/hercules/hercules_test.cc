@@ -215,6 +215,47 @@ TEST(Hercules, UsesNumbersAgainWhenTheLogHasNoRecordOfThem) {
   });
 }
 
+// Number 2 is open when the numbers begin anew, and commits later. Only TxLen says so for its lines
+// in the extension.
+TEST(Hercules, UsesANumberThatHasOutlivedItsRoundAgainWhenItsLinesAreHome) {
+  const SimOptions o = on(tiny(), kFewNumbers);
+  SimImage image;
+  {
+    DesignMachine m(o);
+    m->run_threads(2, [&](int worker) {
+      if (worker == 0) {
+        m->sleep_until(10'000'000);
+        m->tx_start();
+        for (size_t line = 0; line < 30; ++line) {
+          m.set(line, 7);
+        }
+        m->fence();
+        m->sleep_until(500'000'000);
+        m->tx_commit();
+        m->fence();
+      } else {
+        m.transaction(100, 1, 1);
+        m->sleep_until(100'000'000);
+        for (int number = 3; number <= 12; ++number) {  // the last one is 1 again
+          m.transaction(100, 1, 1);
+        }
+        m->fence();
+        m->sleep_until(900'000'000);
+        m->tx_start();
+        m.set(101, 1);
+        m->fence();
+        image = m->earliest_image();
+        m->tx_commit();
+      }
+    });
+    EXPECT_GT(m.count("overflowed"), 0u);
+  }
+  const DesignMachine m(o, image);
+  for (size_t line = 0; line < 30; ++line) {
+    EXPECT_EQ(m.get(line), 7u) << line;
+  }
+}
+
 TEST(Hercules, ConsecutiveElementsOfTxLenMayLieOnSeveralLines) {
   const auto waits = [](const char* spread) {
     DesignMachine m(on(roomy(), {{"spread", spread}}));
