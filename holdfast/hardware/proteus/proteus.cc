@@ -75,7 +75,9 @@ Time Proteus::append(const DesignStore& store, uint64_t block, Time now) {
       context().write(place(slot, at), bytes.data(), Cause::log, now, /*cancelable=*/true);
   thread.entries.push_back(write.ticket);
   thread.logged = std::max(thread.logged, write.accepted);
-  accepted_[store.line.line] = thread.logged;
+  // Another open transaction may have logged other blocks of the line.
+  Time& line_logged = accepted_[store.line.line];
+  line_logged = std::max(line_logged, thread.logged);
   if (thread.llt.size() == options_.llt) {
     thread.llt.pop_back();
     context().passed(kForgotten);
@@ -166,7 +168,10 @@ void Proteus::end(size_t slot, Time now) {
     ++(dropped ? dropped_ : spilled_);
   }
   for (const uint32_t line : thread.lines) {
-    accepted_.erase(line);
+    const auto found = accepted_.find(line);
+    if (found != accepted_.end() && found->second <= thread.logged) {
+      accepted_.erase(found);
+    }
   }
   thread = {.number = thread.number + 1, .begin = begin};
 }

@@ -111,6 +111,36 @@ TEST(Proteus, Rule04ALineGoesHomeBehindItsLogEntries) {
   }
 }
 
+// The other thread's commit writes the line home with both threads' blocks, just behind the log
+// entry of its own block. With each disturbance the entries come in another order.
+TEST(Proteus, Rule04ALineOfTwoTransactionsWaitsForBothLogs) {
+  for (uint64_t disturb = 1; disturb < 100; ++disturb) {
+    SimOptions o = small_tables(on(roomy()));
+    o.disturb = disturb;
+    SimImage image;
+    {
+      DesignMachine m(o, {}, kSweepBytes);
+      m->run_threads(2, [&](int worker) {
+        m.get(0);
+        m->sleep_until(worker == 0 ? 10'000'000 : 10'030'000);
+        m->tx_start();
+        m.set(0, 7, worker == 0 ? 4 : 0);
+        if (worker == 0) {
+          m->sleep_until(40'000'000);
+        }
+        m->tx_commit();
+        m->fence();
+        if (worker == 1) {
+          image = m->earliest_image();
+        }
+      });
+    }
+    const DesignMachine m(o, image, kSweepBytes);
+    EXPECT_EQ(m.get(0), 7u) << disturb;
+    EXPECT_EQ(m.get(0, 4), 0u) << disturb;
+  }
+}
+
 // ---- commits
 
 // At 1 GHz half of path_ns is 5 ns, and a look-up of the last level takes 10.
