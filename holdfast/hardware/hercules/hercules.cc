@@ -56,7 +56,8 @@ Time Hercules::begin(const DesignTransaction& tx, Time now) {
   thread.core = tx.core;
   thread.committed = 0;
   const uint32_t none = 0;
-  context().store_own(tx.core, element_of(thread.tx), std::as_bytes(std::span(&none, 1)), now);
+  thread.cleared =
+      context().store_own(tx.core, element_of(thread.tx), std::as_bytes(std::span(&none, 1)), now);
   return now;
 }
 
@@ -132,8 +133,10 @@ Time Hercules::commit(const DesignTransaction& tx, Time now) {
   read_sets_.end(tx.slot);  // it commits now, and no later store can abort it
   if (thread.committed == 0 && !thread.lines.empty()) {
     const auto length = static_cast<uint32_t>(thread.lines.size());
-    thread.committed = reset_time_ + context().store_own(tx.core, element_of(thread.tx),
-                                                         std::as_bytes(std::span(&length, 1)), now);
+    // The line of lengths may still be on its way to L1, for which the start did not wait.
+    const Time stored = context().store_own(tx.core, element_of(thread.tx),
+                                            std::as_bytes(std::span(&length, 1)), now);
+    thread.committed = reset_time_ + std::max(thread.cleared, stored);
     std::vector<uint64_t> words;
     std::vector<size_t> places;
     for (const DesignLine& line : thread.lines) {

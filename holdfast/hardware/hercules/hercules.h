@@ -136,6 +136,7 @@ class Hercules : public HardwareDesign {
   struct Thread {
     uint64_t tx = 0;  ///< 0: none
     int core = 0;
+    Time cleared = 0;               ///< from then on L1 has the element of TxLen
     std::vector<DesignLine> lines;  ///< that the transaction has tagged
     Time committed = 0;             ///< the time at which its commit is done; 0: not asked yet
   };

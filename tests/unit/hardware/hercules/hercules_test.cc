@@ -49,6 +49,19 @@ TEST(Hercules, ACommitClearsAllTagsInTenCyclesWhateverTheirNumber) {
   EXPECT_LE(waits[0], 12 * kNs);
 }
 
+// The start stores to the same line, and does not wait for it. The commit waits for what is left.
+TEST(Hercules, ACommitWaitsForTheLineOfLengths) {
+  DesignMachine m(on(roomy()));
+  m.run([&] {
+    warm(m, 1);
+    const uint64_t miss = m.load_ns(100);
+    m.transaction(0, 1, 1);  // the first one, so the line of lengths lies in memory
+    m->fence();
+    EXPECT_GT(m->design_counters().commit_waits, (miss + 5) * kNs);
+    EXPECT_LT(m->design_counters().commit_waits, (miss + 12) * kNs);
+  });
+}
+
 TEST(Hercules, TaggedLinesStayWhenOtherLinesCome) {
   DesignMachine m(on(tiny(), {{"small_l1", "0"}}));
   m.run([&] {
