@@ -299,13 +299,20 @@ Leaving Hercules::leaving(const LineMove& move, Time now) {
 
 /// Writes a record at the log's head. Returns the time at which it is accepted.
 Time Hercules::append(Entry& entry, const std::byte* bytes, Time now) {
+  const uint64_t next = (head_ + 1) % options_.records;
+  // The error ends the run, but the machine still empties its caches at its end.
+  if (next == tail_ && !std::exchange(full_, true)) {
+    throw Error(Status(Code::out_of_space,
+                       "open transactions have more lines outside of the caches than the log of "
+                       "hardware design hercules can hold"));
+  }
   entry.record = head_;
   const size_t in_header = entry.record % (context().line_bytes() / sizeof(uint64_t));
   std::memcpy(header_.data() + in_header * sizeof(uint64_t), &entry.home, sizeof(uint64_t));
   const Time data = context().write(record_place(entry.record), bytes, Cause::log, now).accepted;
   const Time header =
       context().write(header_place(entry.record), header_.data(), Cause::table, now).accepted;
-  head_ = (head_ + 1) & Packed::kMask;
+  head_ = next;
   homes_[entry.record] = entry.home;
   return std::max(data, header);
 }
@@ -430,7 +437,7 @@ Time Hercules::migrate(const Entry& entry, Time now) {
 /// Shortens a log that is too long, at its tail: 32 records at a time.
 void Hercules::collect(Time now) {
   constexpr uint64_t kChunk = 32;
-  const auto length = [&] { return (head_ - tail_) & Packed::kMask; };
+  const auto length = [&] { return (head_ - tail_) % options_.records; };
   if (length() <= options_.collect_entries) {
     return;
   }
@@ -450,7 +457,7 @@ void Hercules::collect(Time now) {
         migrate(Entry(entry), now);
       }
     }
-    tail_ = (record + 1) & Packed::kMask;
+    tail_ = (record + 1) % options_.records;
   }
 }
 

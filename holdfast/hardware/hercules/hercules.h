@@ -62,12 +62,13 @@ struct HerculesOptions {
   bool small_l1 = true;  ///< L1 gives up a sixteenth of its size for the tags
   uint64_t migrate_instructions = 3'000'000;
   uint64_t collect_entries = uint64_t{1} << 20;  ///< length of the log at which it is shortened
-  uint64_t numbers = (1 << 21) - 1;              ///< of transactions, before they are used again
-  uint64_t spread = 1;          ///< lines of TxLen that consecutive transactions use in turn
-  bool abort_touched = false;   ///< a transaction aborts if another core touches its lines
-  bool isolate = false;         ///< ... or stores to a line that it has loaded
-  bool printed_reload = false;  ///< a line from the log arrives clean
-  bool printed_wrap = false;    ///< numbers are used again whatever the log has
+  uint64_t records = 1 << 21;  ///< of the log, a power of two; an entry has no more bits for them
+  uint64_t numbers = (1 << 21) - 1;  ///< of transactions, before they are used again
+  uint64_t spread = 1;               ///< lines of TxLen that consecutive transactions use in turn
+  bool abort_touched = false;        ///< a transaction aborts if another core touches its lines
+  bool isolate = false;              ///< ... or stores to a line that it has loaded
+  bool printed_reload = false;       ///< a line from the log arrives clean
+  bool printed_wrap = false;         ///< numbers are used again whatever the log has
 };
 
 /// The design "hercules". Hooks: see design.h. (Tests plant bugs in classes derived from it.)
@@ -184,7 +185,8 @@ class Hercules : public HardwareDesign {
   std::vector<std::byte> filled_;   ///< the bytes of the latest fill
   uint64_t head_ = 0;               ///< the log's next record
   uint64_t tail_ = 0;               ///< its oldest
-  uint64_t extension_ = 0;          ///< entries of the extension; the register has it too
+  bool full_ = false;
+  uint64_t extension_ = 0;  ///< entries of the extension; the register has it too
   uint64_t last_tx_ = 0;
   std::set<uint64_t> outlived_;  ///< numbers that were open when numbers began anew
   Time forgotten_ = 0;  ///< from then on all lines that have left the log survive elsewhere

@@ -167,6 +167,20 @@ TEST(Hercules, EntriesOfTheExtensionShareLines) {
   });
 }
 
+TEST(Hercules, OpenTransactionsMustFitIntoTheLog) {
+  DesignMachine m(options_for<Hercules>(
+      tiny(), Domain::eadr,
+      HerculesOptions{.ewpq_entries = 2, .small_l1 = false, .collect_entries = 32, .records = 64}));
+  m.run([&] {
+    for (uint64_t n = 1; n <= 10; ++n) {
+      m.transaction(0, 40, n);
+    }
+    m->fence();
+    EXPECT_GT(m.count("flushed"), 200u) << "the log has begun anew";
+  });
+  EXPECT_THROW(m.run([&] { m.transaction(0, 100, 1); }), Error);
+}
+
 TEST(Hercules, CommittedLinesOfTheLogAreMigratedHome) {
   DesignMachine m(on(tiny(), {{"migrate", "2000"}, {"small_l1", "0"}}));
   m.run([&] {
