@@ -137,27 +137,15 @@ Time Hercules::commit(const DesignTransaction& tx, Time now) {
     const Time stored = context().store_own(tx.core, element_of(thread.tx),
                                             std::as_bytes(std::span(&length, 1)), now);
     thread.committed = reset_time_ + std::max(thread.cleared, stored);
-    std::vector<uint64_t> words;
-    std::vector<size_t> places;
     for (const DesignLine& line : thread.lines) {
       context().set_flags(line.line, 0);
       const auto found = entries_.find(line.at.offset);
       if (found != entries_.end() && found->second.open) {
-        Entry& entry = found->second;
-        entry.open = false;
-        if (entry.in_queue) {
-          places.push_back(entry.place);
-          words.push_back(
-              Packed::of(entry.tx, entry.home / context().line_bytes(), entry.record, false));
+        found->second.open = false;
+        if (found->second.in_queue) {  // TxLen alone says it for those of the extension
+          save(found->second, now);
         }
       }
-    }
-    std::vector<EntryChange> changes;
-    for (size_t i = 0; i < places.size(); ++i) {
-      changes.push_back({places[i], reinterpret_cast<const std::byte*>(&words[i])});
-    }
-    if (!changes.empty()) {
-      context().change(kQueue, changes, now);
     }
   }
   if (thread.committed > now) {

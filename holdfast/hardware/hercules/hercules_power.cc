@@ -142,12 +142,7 @@ void Hercules::adapt(MachineDescription& machine) const {
 }
 
 std::vector<StructureInfo> Hercules::structures(const MachineDescription& machine) const {
-  return {{.name = "ewpq",
-           .entries = options_.ewpq_entries,
-           .entry_bytes = sizeof(uint64_t),
-           .together = options_.ewpq_entries,
-           .source = "Hercules (ACM TECS 2023), 4.3: a circuit resets the state of all entries "
-                     "of a transaction"},
+  return {{.name = "ewpq", .entries = options_.ewpq_entries, .entry_bytes = sizeof(uint64_t)},
           {.name = "threads", .entries = hardware_slots(machine), .entry_bytes = sizeof(uint64_t)},
           {.name = "extension", .entries = 1, .entry_bytes = sizeof(uint64_t)}};
 }

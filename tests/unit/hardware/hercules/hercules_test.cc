@@ -167,6 +167,23 @@ TEST(Hercules, EntriesOfTheExtensionShareLines) {
   });
 }
 
+// A power failure may come between two of them: TxLen says that the transaction has committed.
+TEST(Hercules, ACommitChangesTheEntriesOfTheQueueOneByOne) {
+  DesignMachine m(on(tiny(), {{"small_l1", "0"}}));
+  m.run([&] {
+    m->tx_start();
+    for (size_t line = 0; line < 30; ++line) {
+      m.set(line, 1);
+    }
+    m->fence();
+    EXPECT_EQ(m.count("reloaded"), 0u);
+    const uint64_t before = m->persist_events();
+    m->tx_commit();
+    m->fence();
+    EXPECT_GE(m->persist_events() - before, 30 + m.count("flushed")) << "tags, and entries";
+  });
+}
+
 TEST(Hercules, OpenTransactionsMustFitIntoTheLog) {
   DesignMachine m(options_for<Hercules>(
       tiny(), Domain::eadr,
