@@ -18,7 +18,8 @@ void Hercules::attach(DesignContext& context) {
   const MachineDescription& m = context.machine();
   const double cycles[3] = {m.l1.hit_cycles, m.l2.hit_cycles, m.llc.hit_cycles};
   for (size_t i = 0; i < 3; ++i) {
-    tag_time_[i] = context.cycles(cycles[i] * options_.tag_percent / 100);
+    const double above = i == 0 ? 0 : cycles[i - 1];
+    tag_time_[i] = context.cycles((cycles[i] - above) * options_.tag_percent / 100);
   }
   threads_.resize(structures(m)[kThreads].entries);
   read_sets_ = ReadSets(threads_.size());

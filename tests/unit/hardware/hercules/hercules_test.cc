@@ -62,6 +62,19 @@ TEST(Hercules, ACommitWaitsForTheLineOfLengths) {
   });
 }
 
+// The cycles of a description include the levels above, those of the paper's table do not.
+TEST(Hercules, AHitOfATaggedLineTakesLongerByAPartOfItsLevelsOwnCycles) {
+  MachineDescription machine = roomy();
+  machine.l1.hit_cycles = 10;
+  machine.l2.hit_cycles = 30;
+  machine.llc.hit_cycles = 70;
+  DesignMachine m(on(machine));
+  const auto more = [&](Level level) { return m->hardware_design()->hit(level, {}, 0); };
+  EXPECT_EQ(more(Level::l1), 3 * kNs);
+  EXPECT_EQ(more(Level::l2), 6 * kNs);
+  EXPECT_EQ(more(Level::llc), 12 * kNs);
+}
+
 TEST(Hercules, TaggedLinesStayWhenOtherLinesCome) {
   DesignMachine m(on(tiny(), {{"small_l1", "0"}}));
   m.run([&] {
