@@ -31,7 +31,8 @@
 //   - The second frame lies in the design's own region, and the home stays the page's address. So a
 //     page whose second frame has most of its lines keeps that frame, and is an entry of the table.
 //   - Bits in the journal come with a mask, because transactions may share pages.
-//   - There is no fallback to a log in software: engine hw ends the update with an error.
+//   - The fallback to a log in software is engine hw's, with its option `fallback`. Without it the
+//     engine ends the update with an error.
 #pragma once
 
 #include <deque>
