@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "holdfast/check/durability/durability.h"
+#include "holdfast/check/durability/recovered_order.h"
 #include "holdfast/check/history/story.h"
 #include "holdfast/check/isolation/isolation.h"
 
@@ -124,7 +125,10 @@ std::optional<Fault> RegisterSubject::judge_crash(const Guarantees& promised, ui
   }
   const std::vector<uint64_t> words = recorder_->translate(recovered);
   const DurabilityOptions options{.isolation = promised.isolation, .floor = promised.floor};
-  const auto found = check_durability(*history_, words, promised.durability, options);
+  auto found = check_durability(*history_, words, promised.durability, options);
+  if (found.empty()) {
+    found = check_recovered_order(*history_, words, promised.durability, options);
+  }
   if (!found.empty()) {
     return fault_of(found.front(), *history_);
   }
