@@ -98,7 +98,7 @@ void CrashExplorer::Search::draw(const Violation& violation, sim::Timeline& time
   auto heap = SimHeap::open(machine, {});
   heap.status().check();
   subject_.attach(**heap).check();
-  subject_.start(program_seed(), initial_);
+  subject_.start(program_seed(), initial_, /*continues=*/false);
   machine.record(&timeline);
   if (violation.point != kNever) {
     machine.crash_at(machine.persist_events() + violation.point);
@@ -237,7 +237,7 @@ std::vector<CrashPoint> CrashExplorer::Search::run_schedule() {
     fail(kRun, {"heap refused", status.to_string()}, kNever, 0, 0);
     return {};
   }
-  subject_.start(program_seed(), initial_);
+  subject_.start(program_seed(), initial_, /*continues=*/false);
   std::vector<CrashPoint> points = run_clients(machine, **heap, kRun, plan_.points, true);
   report_sites(machine);
   report_.coverage.points += points.size();

@@ -260,7 +260,7 @@ void CrashExplorer::Search::go_on(const Pending& from) {
     heap.status().check();
     machine.run_threads(1, [&](int) {
       subject_.attach(**heap).check();
-      subject_.start(seed_ + 1, subject_.observe(**heap).value());
+      subject_.start(seed_ + 1, subject_.observe(**heap).value(), /*continues=*/true);
     });
     points = run_clients(machine, **heap, kContinued, kContinuedPoints, false);
     report_sites(machine);

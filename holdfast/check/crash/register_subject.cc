@@ -81,11 +81,21 @@ Status RegisterSubject::prelude(SimHeap& heap, Object i) {
   });
 }
 
-void RegisterSubject::start(uint64_t seed, const Words& initial) {
+void RegisterSubject::start(uint64_t seed, const Words& initial, bool continues) {
+  uint32_t first = largest_number(initial);
+  if (!continues) {
+    crashed_last_.reset();
+  } else {
+    if (!crashed_last_) {
+      crashed_last_ = recorder_->last_number();
+    }
+    // A transaction that recovery rolled back may reappear after the next crash.
+    first = std::max(first, *crashed_last_);
+  }
   Random random(mix64(seed));
   running_ = given_ ? *given_ : random_program(shape_.program, random);
   recorder_ = std::make_unique<Recorder>(registers_.all_objects(), static_cast<uint32_t>(threads()),
-                                         largest_number(initial), initial);
+                                         first, initial);
   refused_ = {};
   not_fit_ = {};
   history_.reset();

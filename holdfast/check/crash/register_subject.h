@@ -24,7 +24,7 @@ class RegisterSubject final : public Subject {
   int threads() const override;
   Status set_up(SimHeap& heap) override;
   Status attach(SimHeap& heap) override { return registers_.attach(heap); }
-  void start(uint64_t seed, const Words& initial) override;
+  void start(uint64_t seed, const Words& initial, bool continues) override;
   void client(int thread, SimHeap& heap) override;
   uint64_t clock() const override { return recorder_->clock(); }
   Result<Words> observe(SimHeap& heap) override { return registers_.observe(heap); }
@@ -50,9 +50,10 @@ class RegisterSubject final : public Subject {
   CheckedRegisters<SimHeap> registers_;
   RegisterProgram running_;
   std::unique_ptr<Recorder> recorder_;
-  Status refused_;          ///< the first failure of an operation
-  Status not_fit_;          ///< the last refusal of a large update
-  uint64_t too_large_ = 0;  ///< refusals of large updates
+  std::optional<uint32_t> crashed_last_;  ///< if this run continues another one: its last number
+  Status refused_;                        ///< the first failure of an operation
+  Status not_fit_;                        ///< the last refusal of a large update
+  uint64_t too_large_ = 0;                ///< refusals of large updates
   uint64_t lost_max_ = 0;
   uint64_t known_until_ = 0;  ///< the end of history_
   std::optional<History> history_;

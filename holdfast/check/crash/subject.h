@@ -46,8 +46,9 @@ class Subject {
   /// Finds the subject's objects in a heap.
   virtual Status attach(SimHeap& heap) = 0;
   /// Begins a run. `seed` decides everything in it that is random. `initial` is the result of
-  /// observe() on the heap before the run.
-  virtual void start(uint64_t seed, const Words& initial) = 0;
+  /// observe() on the heap before the run. `continues`: the heap is a recovered one of the last run
+  /// that continued none; what that run lost must not pass for the new run's work.
+  virtual void start(uint64_t seed, const Words& initial, bool continues) = 0;
   /// Executes the operations of one client thread.
   virtual void client(int thread, SimHeap& heap) = 0;
   /// Returns a count that grows with every begin and every answer of an operation. It begins anew

@@ -59,7 +59,7 @@ Status WorkloadSubject::attach(SimHeap& heap) {
   return workload_->attach();
 }
 
-void WorkloadSubject::start(uint64_t seed, const Words& initial) {
+void WorkloadSubject::start(uint64_t seed, const Words& initial, bool /*continues*/) {
   initial_ = initial;
   clock_ = 0;
   refused_ = {};

@@ -22,7 +22,7 @@ class WorkloadSubject final : public check::Subject {
   int threads() const override { return threads_; }
   Status set_up(SimHeap& heap) override;
   Status attach(SimHeap& heap) override;
-  void start(uint64_t seed, const Words& initial) override;
+  void start(uint64_t seed, const Words& initial, bool continues) override;
   void client(int thread, SimHeap& heap) override;
   uint64_t clock() const override { return clock_; }
   Result<Words> observe(SimHeap&) override { return workload_->observe(); }

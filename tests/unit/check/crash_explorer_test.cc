@@ -24,9 +24,9 @@ class Spy final : public Subject {
   int threads() const override { return registers_.threads(); }
   Status set_up(SimHeap& heap) override { return registers_.set_up(heap); }
   Status attach(SimHeap& heap) override { return registers_.attach(heap); }
-  void start(uint64_t seed, const Words& initial) override {
+  void start(uint64_t seed, const Words& initial, bool continues) override {
     seeds.push_back(seed);
-    registers_.start(seed, initial);
+    registers_.start(seed, initial, continues);
   }
   void client(int thread, SimHeap& heap) override { registers_.client(thread, heap); }
   uint64_t clock() const override { return registers_.clock(); }

@@ -27,9 +27,13 @@ class Ran {
     subject.set_up(*heap_).check();
     subject.attach(*heap_).check();
     before = subject.observe(*heap_).value();
-    subject.start(1, before);
-    machine_.run_threads(subject.threads(), [&](int thread) { subject.client(thread, *heap_); });
+    run(1, before, /*continues=*/false);
     after = subject.observe(*heap_).value();
+  }
+
+  void run(uint64_t seed, const Subject::Words& initial, bool continues) {
+    subject.start(seed, initial, continues);
+    machine_.run_threads(subject.threads(), [&](int thread) { subject.client(thread, *heap_); });
   }
 
   std::string crash(const Promise& durability, const Subject::Words& recovered) {
@@ -118,9 +122,19 @@ TEST(RegisterSubject, SaysWhichObjectsArePieces) {
 
 TEST(RegisterSubject, GoesOnBehindTheNumbersOfAnEarlierRun) {
   Ran ran(kSmall, "w0 ; w1");
-  ran.subject.start(2, ran.after);
+  ran.subject.start(2, ran.after, /*continues=*/false);
   EXPECT_FALSE(ran.subject.judge_crash({}, 0, ran.after).has_value());
   EXPECT_EQ(ran.crash({.durability = Durability::strict}, ran.after), "");
+}
+
+TEST(RegisterSubject, KnowsWhatRecoveryRolledBackFromTheRunThatContinues) {
+  Ran ran(kSmall, "w0");
+  for (int run = 0; run < 2; ++run) {
+    // Recovery rolls the update back. The next run makes it again, and a crash shows the old one.
+    ran.run(2, ran.before, /*continues=*/true);
+    const std::string old = ran.crash({.durability = Durability::strict}, ran.after);
+    EXPECT_EQ(old.substr(0, old.find('\n')), "garbage") << run;
+  }
 }
 
 }  // namespace
