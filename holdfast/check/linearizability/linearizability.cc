@@ -119,7 +119,7 @@ Linearization check_linearizable(const SequentialModel& model, const ModelState&
                                  const ModelState* final_state,
                                  const LinearizabilityOptions& options) {
   const std::vector<ThreadSteps> threads = by_thread(operations);
-  if (options.lag > 0 && final_state != nullptr) {
+  if ((options.lag > 0 || !options.observed) && final_state != nullptr) {
     return search_with_lag(model, initial, threads, *final_state, options);
   }
   if (!options.by_key || !options.real_time || !model.independent_keys()) {

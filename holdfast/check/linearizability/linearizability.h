@@ -51,6 +51,10 @@ struct LinearizabilityOptions {
   bool real_time = true;
   /// Search each key separately if the model allows it and real_time is true.
   bool by_key = true;
+  /// What answered operations have seen survives (Promise::observed). If false, an operation without
+  /// an answer may be lost although an answered one that changed nothing has seen it. A history with
+  /// a final state is then searched as a whole.
+  bool observed = true;
   /// The most pairs of a set of operations and a state that one search keeps, of about 60 bytes
   /// each. Beyond it the history, or the key, is undecided.
   uint64_t max_states = 4'000'000;

@@ -111,14 +111,14 @@ std::vector<Operation> WorkloadSubject::operations_until(uint64_t until, uint64_
   return all;
 }
 
-check::Linearization WorkloadSubject::judge(uint64_t until, const Words* recovered, uint64_t lag,
-                                            uint64_t floor) const {
+check::Linearization WorkloadSubject::judge(uint64_t until, const Words* recovered, uint64_t floor,
+                                            const check::LinearizabilityOptions& options) const {
   return check_linearizable(*workload_->model(), initial_, operations_until(until, floor),
-                            recovered, {.lag = lag});
+                            recovered, options);
 }
 
 std::optional<Fault> WorkloadSubject::judge_run(const check::Guarantees&) {
-  return refused_.ok() ? fault_of(judge(kForever, nullptr, 0, 0))
+  return refused_.ok() ? fault_of(judge(kForever, nullptr, 0, {}))
                        : Fault{"operation refused", refused_.to_string()};
 }
 
@@ -126,7 +126,8 @@ std::optional<Fault> WorkloadSubject::judge_crash(const check::Guarantees& promi
                                                   const Words& recovered) {
   const Promise& promise = promised.durability;
   const uint64_t lag = promise.durability == Durability::lagging ? promise.bound : 0;
-  const check::Linearization judged = judge(until, &recovered, lag, promised.floor);
+  const check::Linearization judged =
+      judge(until, &recovered, promised.floor, {.observed = promise.observed, .lag = lag});
   lost_max_ = std::max(lost_max_, judged.lost);
   return fault_of(judged);
 }

@@ -37,8 +37,8 @@ class WorkloadSubject final : public check::Subject {
 
  private:
   std::vector<check::Operation> operations_until(uint64_t until, uint64_t floor = 0) const;
-  check::Linearization judge(uint64_t until, const Words* recovered, uint64_t lag,
-                             uint64_t floor) const;
+  check::Linearization judge(uint64_t until, const Words* recovered, uint64_t floor,
+                             const check::LinearizabilityOptions& options) const;
 
   const WorkloadInfo& info_;
   Parameters parameters_;

@@ -167,6 +167,20 @@ TEST(CheckLinearizableLag, AnswersAreExplainedWithTheLostChanges) {
   EXPECT_TRUE(judge_lag(kSet, {}, behind, {}, 2).ok);
 }
 
+TEST(CheckLinearizableLag, WhatWasSeenMayBeLostWithoutAPromise) {
+  const Operations seen = {{0, 1, kForever, add(5, 1), std::nullopt},
+                           {1, 2, 3, look_up(5), kFound1}};
+  const auto judged = [](const Operations& all, bool observed) {
+    const ModelState found = {};
+    return check_linearizable(kSet, {}, all, &found, {.observed = observed}).ok;
+  };
+  EXPECT_FALSE(judged(seen, true));
+  EXPECT_TRUE(judged(seen, false));
+  Operations answered = seen;
+  answered[0] = {0, 1, 4, add(5, 1), {{kTrue}}};
+  EXPECT_FALSE(judged(answered, false)) << "an answered change survives";
+}
+
 TEST(CheckLinearizableLag, ADurableChangeSurvivesWithAllBeforeIt) {
   Operations two = {{0, 1, 2, add(5, 1), {{kTrue}}}, {0, 3, 4, add(6, 1), {{kTrue}}}};
   two[1].durable = true;
