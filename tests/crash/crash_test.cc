@@ -683,6 +683,18 @@ TEST(CrashVolatile, IsRefused) {
   }
 }
 
+TEST(CrashJournal, IsForEnginesThatRunOverOne) {
+  for (const auto& row : engine_rows<SimMachine>()) {
+    const Description& engine = *row.description;
+    if (is_durable(engine) && engine.runs_in(Domain::file) && !engine.check_journal().ok()) {
+      const Json spec = {{"engine", engine.name}, {"domain", "file"}, {"journal", true}};
+      const auto result = crash(spec, [](double, const std::string&) {});
+      ASSERT_FALSE(result.ok()) << engine.name;
+      EXPECT_EQ(result.status().to_string(), engine.check_journal().to_string());
+    }
+  }
+}
+
 std::string name_of_case(const testing::TestParamInfo<Case>& instance) {
   return test_name(instance.param.engine + "_" + world_of(instance.param));
 }

@@ -74,6 +74,9 @@ SimOptions machine_of(Fields& fields, const Description& engine) {
     throw Error(Status(Code::invalid_argument,
                        std::string("a journal is for domain file, not ") + to_string(o.domain)));
   }
+  if (o.journal) {
+    engine.check_journal().check();
+  }
   o.switch_probability = fields.real("switch_probability", o.switch_probability, 0, 1);
   o.drain_probability = fields.real("drain_probability", o.drain_probability, 0, 1);
   o.max_steps = kMaxSteps;
