@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The part of MemorySystem for the compare-exchange of 16 bytes.
+#include "holdfast/base/scoped_value.h"
 #include "holdfast/machine/sim/memory/memory_system.h"
 
 namespace holdfast {
@@ -43,19 +44,28 @@ bool MemorySystem::compare_exchange(DoubleWord* at, DoubleWord& expected,
   }
   if (same) {
     constexpr uint64_t kWhole = ~uint64_t{0};
-    const EntryKind kind = tx.active() ? EntryKind::transactional : EntryKind::store;
-    enqueue(thread, {first, desired.first, kWhole}, kind);
-    leave_all(thread);
-    if (kind == EntryKind::transactional) {
-      enqueue(thread, {second, desired.second, kWhole}, kind);
-      leave_all(thread);
-    } else {
-      // With the first word, before another thread can act: one store, one persist event.
-      if (lint_ != nullptr) [[unlikely]] {
-        lint_->stored(thread, second);
+    const MaskedWord low = {first, desired.first, kWhole};
+    const MaskedWord high = {second, desired.second, kWhole};
+    if (tx.active()) {
+      for (const MaskedWord& word : {low, high}) {
+        enqueue(thread, word, EntryKind::transactional);
+        leave_all(thread);
       }
-      write(thread, {second, desired.second, kWhole}, true);
+      return same;
     }
+    // One store, one persist event. A crash comes before either word is in the buffer: in domain
+    // process the buffer still reaches memory.
+    uint64_t offset = 0;
+    if (medium_.find(first, offset)) {
+      persist_event();
+    }
+    const ScopedValue whole(no_events_, true);
+    enqueue(thread, low, EntryKind::store);
+    leave_all(thread);
+    if (lint_ != nullptr) [[unlikely]] {
+      lint_->stored(thread, second);
+    }
+    write(thread, high, true);  // with the first word, before another thread can act
   }
   return same;
 }

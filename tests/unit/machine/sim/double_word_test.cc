@@ -122,6 +122,23 @@ TEST(SimDoubleWord, NoImageOfARunTearsIt) {
 }
 
 /// Earlier write-backs are durable before the words that it stores.
+/// In domain process the store buffers reach memory as well.
+TEST(SimDoubleWord, NoCrashTearsItInAnyDomain) {
+  for (const Domain domain : {Domain::process, Domain::file, Domain::pmem, Domain::eadr}) {
+    for (uint64_t event = 0; event < 6; ++event) {
+      OneMedium m({.domain = domain});
+      m.machine.crash_at(m.machine.persist_events() + event);
+      m.machine.run_threads(1, [&](int) {
+        for (uint64_t i = 0; i < 5; ++i) {
+          m.exchange({i, i}, {i + 1, i + 1});
+        }
+      });
+      const Words words = words_of(m.machine.latest_image());
+      EXPECT_EQ(words[0], words[1]) << to_string(domain) << ", event " << event;
+    }
+  }
+}
+
 TEST(SimDoubleWord, OrdersWriteBacksBeforeItWhereReadModifyWritesDo) {
   for (const bool orders : {true, false}) {
     OneMedium m({.threads = 1, .rmw_orders_pwb = orders});
