@@ -695,6 +695,22 @@ TEST(CrashJournal, IsForEnginesThatRunOverOne) {
   }
 }
 
+TEST(CrashJournal, EarlyReadersOfStructuresMayHaveSeenWhatIsLost) {
+  const Options options = {{"lag", "1"}, {"commit", "durable"}};
+  for (const Case& c : cases(false)) {
+    const Description& engine = *row_of(c.engine).description;
+    const bool known = c.journal && engine.area_bytes(options, 1).ok();
+    for (const Structure& structure : structures_of(c.engine)) {
+      if (known && !engine.promised(options, true).observed) {
+        Json spec = base(c);
+        spec.update({{"options", options}, {"schedules", 10}, {"points", 24}, {"images", 4}});
+        spec.update({{"workload", structure.workload}, {"params", structure.parameters}});
+        expect_no_violation(name_of(c, structure.workload), spec);
+      }
+    }
+  }
+}
+
 std::string name_of_case(const testing::TestParamInfo<Case>& instance) {
   return test_name(instance.param.engine + "_" + world_of(instance.param));
 }

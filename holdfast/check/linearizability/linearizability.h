@@ -51,9 +51,9 @@ struct LinearizabilityOptions {
   bool real_time = true;
   /// Search each key separately if the model allows it and real_time is true.
   bool by_key = true;
-  /// What answered operations have seen survives (Promise::observed). If false, an operation without
-  /// an answer may be lost although an answered one that changed nothing has seen it. A history with
-  /// a final state is then searched as a whole.
+  /// Answered operations have seen nothing that is lost (Promise::observed). If false, an operation
+  /// without an answer may be lost although an answered one that changed nothing has seen it. With
+  /// a final state the history is then searched as a whole.
   bool observed = true;
   /// The most pairs of a set of operations and a state that one search keeps, of about 60 bytes
   /// each. Beyond it the history, or the key, is undecided.
