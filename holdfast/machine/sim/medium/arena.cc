@@ -104,7 +104,7 @@ void Arena::clear(size_t begin, size_t end, bool foreign) {
     if (pages_ != nullptr) {
       clear_pages(base() + begin, end - begin);
     } else {
-      madvise(base() + begin, end - begin, MADV_DONTNEED);
+      give_up(begin, end);
     }
     return;
   }
@@ -115,6 +115,10 @@ void Arena::clear(size_t begin, size_t end, bool foreign) {
         Status(Code::out_of_space, std::string("the simulated machine cannot unmap content: ") +
                                        std::generic_category().message(errno)));
   }
+}
+
+void Arena::give_up(size_t begin, size_t end) {
+  madvise(base() + begin, end - begin, MADV_DONTNEED);
 }
 
 }  // namespace holdfast::sim

@@ -51,10 +51,17 @@ class Arena {
     return reserved_.contains(offset(p), offset(p) + n);
   }
   void release(const std::byte* p, size_t n);
+  /// Releases all, and calls f(begin, end) with the offsets of each reservation.
+  template <class F>
+  void release_all(F&& f) {
+    reserved_.erase(0, bytes_, f);
+  }
   /// Makes pages zero again. With `foreign`, pages of a file were mapped over some of them; these
   /// are dropped. Before the arena ends, all of its persistent part that was stored to must be
   /// cleared.
   void clear(size_t begin, size_t end, bool foreign = false);
+  /// Makes pages zero, and gives their memory back to the host.
+  void give_up(size_t begin, size_t end);
 
   size_t offset(const std::byte* p) const { return reinterpret_cast<uintptr_t>(p) - kArenaBase; }
 

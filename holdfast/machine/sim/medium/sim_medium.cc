@@ -19,11 +19,12 @@ SimMedium::SimMedium(const SimOptions& options, Arena& arena, Persistence& persi
       arena_(arena),
       persistence_(persistence),
       page_(kArenaMaxBytes / kPageBytes, options.pages.get()),
-      shared_(pages(options.medium_limit) + 1, options.pages.get()) {}
+      shared_(pages(options.medium_limit) + 1, options.pages.get()),
+      first_mappable_(arena.offset(arena.persistent_base()) / kPageBytes) {}
 
 SimMedium::~SimMedium() {
   if (options_.pages != nullptr) {
-    mapped_.erase(0, arena_.bytes(), [this](size_t begin, size_t end) { forget(begin, end); });
+    arena_.release_all([this](size_t begin, size_t end) { clear(begin, end); });
   }
 }
 
@@ -146,9 +147,20 @@ void SimMedium::unmap(std::byte* p, size_t n) {
     before_unmap_();
   }
   const size_t at = arena_.offset(p);
-  mapped_.erase(at, at + pages(n) * kPageBytes,
-                [this](size_t begin, size_t end) { forget(begin, end); });
+  clear(at, at + pages(n) * kPageBytes);
   arena_.release(p, n);
+}
+
+void SimMedium::clear(size_t begin, size_t end) {
+  RangeSet stray;
+  if (std::max(begin, beside_from_) < std::min(end, beside_to_)) [[unlikely]] {
+    stray.insert(std::max(begin, beside_from_), std::min(end, beside_to_));
+  }
+  mapped_.erase(begin, end, [&](size_t from, size_t to) {
+    forget(from, to);
+    stray.erase(from, to, [](size_t, size_t) {});
+  });
+  stray.erase(begin, end, [this](size_t from, size_t to) { arena_.give_up(from, to); });
 }
 
 void SimMedium::forget(size_t begin, size_t end) {

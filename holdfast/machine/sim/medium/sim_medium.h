@@ -3,6 +3,7 @@
 // sim/medium/: the simulated medium, what of it survives a power failure, and where memory lies.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -70,11 +71,23 @@ class SimMedium {
     return page != 0;
   }
 
+  /// A store has gone to memory for which find() returns false. clear() looks for it.
+  void stored_beside(uintptr_t address) {
+    const size_t page = (address - kArenaBase) / kPageBytes;
+    if (page >= first_mappable_) {
+      beside_from_ = std::min(beside_from_, page * kPageBytes);
+      beside_to_ = std::max(beside_to_, (page + 1) * kPageBytes);
+    }
+  }
+
   /// The medium has failed. From now on grow() and map() return this Status.
   void fail(const Status& why) { failure_ = why; }
 
  private:
   Status check_range(size_t offset, size_t n, MapMode mode) const;
+  /// Makes an arena range free of mappings, and zero, with the stray stores to parts that were not
+  /// mapped.
+  void clear(size_t begin, size_t end);
   /// Forgets the pages of an arena range that is no longer mapped, and clears its memory.
   void forget(size_t begin, size_t end);
 
@@ -90,6 +103,11 @@ class SimMedium {
   std::vector<std::shared_ptr<const FileContent>> contents_;
   std::function<void()> before_unmap_;
   std::function<void(size_t offset, size_t n, std::byte* at)> after_map_;
+  size_t first_mappable_;  ///< the first page of the arena that may be mapped
+  /// All stores to the mappable part of the arena that are no stores to the medium, as offsets:
+  /// those to copies, and stray ones.
+  size_t beside_from_ = ~size_t{0};
+  size_t beside_to_ = 0;
 };
 
 }  // namespace holdfast::sim

@@ -212,6 +212,8 @@ void MemorySystem::store_alone(SimThread& thread, const MaskedWord& word) {
   if (persistent && !frozen_) {
     persistence_.stored({offset, word.value, word.mask});
     thread.counters.bytes += static_cast<uint64_t>(std::popcount(word.mask)) / 8;
+  } else if (!persistent) {
+    medium_.stored_beside(word.address);
   }
   announce(thread, line_of(word.address));
 }
@@ -438,6 +440,8 @@ void MemorySystem::write(SimThread& thread, const MaskedWord& word, bool same_in
       persistence_.stored({offset, word.value, word.mask}, same_instant);
     }
     thread.counters.bytes += static_cast<uint64_t>(std::popcount(word.mask)) / 8;
+  } else {
+    medium_.stored_beside(word.address);
   }
 }
 

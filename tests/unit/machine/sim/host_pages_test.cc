@@ -265,5 +265,41 @@ TEST(SimHostPages, AnArenaOfAnotherSizeTakesThePlace) {
   }
 }
 
+/// A stray store beyond a mapping does not become content of a later one.
+void store_beyond_a_mapping(SimMachine& machine, bool unmaps) {
+  machine.medium().grow(kPageBytes).check();
+  std::byte* const base = machine.medium().reserve(kMediumBytes, nullptr).value();
+  machine.medium().map(0, kPageBytes, base, MapMode::shared).value();
+  machine.run_threads(1, [&](int) {
+    SimMachine::store(reinterpret_cast<uint64_t*>(base + 5 * kPageBytes), uint64_t{7});
+  });
+  if (unmaps) {
+    machine.medium().unmap(base, kMediumBytes);
+  }
+}
+
+TEST(HostPages, AMappingIsFreeOfStrayStores) {
+  SimOptions options;
+  options.pages = std::make_shared<HostPages>();
+  for (const bool unmaps : {false, true}) {
+    {
+      SimMachine machine(options);
+      store_beyond_a_mapping(machine, unmaps);
+    }
+    SimMachine next(options);
+    next.medium().grow(kMediumBytes).check();
+    const std::byte* const all =
+        next.medium().map(0, kMediumBytes, nullptr, MapMode::shared).value();
+    EXPECT_EQ(std::count(all, all + kMediumBytes, std::byte{0}), ptrdiff_t{kMediumBytes}) << unmaps;
+  }
+  options.pages = nullptr;
+  SimMachine machine(options);
+  store_beyond_a_mapping(machine, true);
+  machine.medium().grow(kMediumBytes).check();
+  const std::byte* const all =
+      machine.medium().map(0, kMediumBytes, nullptr, MapMode::shared).value();
+  EXPECT_EQ(std::count(all, all + kMediumBytes, std::byte{0}), ptrdiff_t{kMediumBytes});
+}
+
 }  // namespace
 }  // namespace holdfast::host_pages_test
