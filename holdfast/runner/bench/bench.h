@@ -22,7 +22,7 @@ namespace holdfast {
 ///   domain       process, file, pmem, eadr; default process
 ///   force        true: allow a domain the medium does not have
 ///   latency      preset of emulated delays; default none
-///   htm          backend of hardware transactions: soft (default), rtm, power
+///   htm          backend of hardware transactions: auto (default), soft, rtm, power
 ///   params       object: parameters of the workload
 ///   options      object: options of engines, as name or engine.name
 ///   dir          folder for the heap files; default /dev/shm, or for domain file $TMPDIR or
