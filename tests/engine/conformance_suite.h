@@ -13,6 +13,7 @@
 #include "tests/engine/conformance.h"
 #include "tests/engine/conformance_allocation.h"
 #include "tests/engine/conformance_concurrent.h"
+#include "tests/engine/conformance_fields.h"
 #include "tests/engine/conformance_history.h"
 
 namespace holdfast::conformance {
