@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "holdfast/base/function_ref.h"
 #include "holdfast/base/options.h"
@@ -159,9 +160,15 @@ struct Context {
   /// Set by the heap while a body runs that names partitions.
   Partitions partitions = Partitions::all();
   void* handle = nullptr;  ///< set by AnyEngine for itself
-  /// Set when an exception has left a nested body, or a load, store or allocation that the
-  /// transaction cannot do without. The transaction must not commit even if the body swallows it.
+  /// Set when an exception has left a nested body, or an allocation or store that found no room.
+  /// The transaction must not commit even if the body swallows it.
   std::exception_ptr nested_failure;
+  /// Sets nested_failure, of which the first one counts: later ones may come from what it left.
+  void fail(std::exception_ptr failure) {
+    if (!nested_failure) {
+      nested_failure = std::move(failure);
+    }
+  }
 
   bool covers(const void* p, size_t n) const {
     const size_t room = room_at(p);

@@ -133,7 +133,7 @@ class Allocator {
   /// have left an operation half done.
   [[noreturn]] static void throw_growth_needed(size_t bytes) {
     auto* const context = static_cast<Context*>(E::Machine::context());
-    context->nested_failure = std::make_exception_ptr(GrowthNeeded{bytes});
+    context->fail(std::make_exception_ptr(GrowthNeeded{bytes}));
     throw GrowthNeeded{bytes};
   }
 

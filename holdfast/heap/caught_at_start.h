@@ -7,8 +7,8 @@
 
 namespace holdfast {
 
-/// Returns the exception that is being handled as the outcome of creating or opening the heap
-/// `name`. Throws others than MediumFailure, Error and those for a lack of memory or threads.
+/// Returns the exception that is being handled as the outcome of creating, opening or closing the
+/// heap `name`. Throws others than MediumFailure, Error and those for a lack of memory or threads.
 Status caught_at_start(const std::string& name);
 
 }  // namespace holdfast

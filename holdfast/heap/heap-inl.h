@@ -144,6 +144,7 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptio
     }
     if (status.ok() && !heap->read_only_) {
       heap->file_.keep_newest();  // before a transaction uses what it says
+      heap->published_.publish(heap->file_.superblock());
     }
     status = status.ok() ? heap->announce_growth() : status;
     if (!status.ok()) {

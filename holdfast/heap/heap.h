@@ -358,6 +358,7 @@ class Heap {
   Status grow(size_t bytes);
   size_t with_reserve(size_t bytes);
   Status grow_alone(size_t bytes, size_t wanted);
+  void announce_room();
   Status update_with_loan(Partitions partitions, FunctionRef<void()> body, uint64_t bytes);
 
   // The parts of root() and find_root() that do not depend on the type.

@@ -67,12 +67,13 @@ class Heap<E>::Growing {
 template <class E>
 Status Heap<E>::grow(size_t bytes) {
   const Growing alone(*this);
-  if (regions().bytes >= bytes) {
-    machine_.reach(Probe{"heap.grown_by_other"});
-    return {};  // another thread has just done it
-  }
   try {
-    return grow_alone(bytes, with_reserve(bytes));
+    if (regions().bytes < bytes) {
+      return grow_alone(bytes, with_reserve(bytes));
+    }
+    machine_.reach(Probe{"heap.grown_by_other"});
+    announce_room();  // it may have failed for a lack of memory, after a growth or a loan
+    return {};
   } catch (const MediumFailure& failure) {
     return failure.status();
   }
@@ -105,10 +106,21 @@ Status Heap<E>::grow_alone(size_t bytes, size_t wanted) {
     if constexpr (requires { engine_->grown(regions().bytes); }) {
       engine_->grown(regions().bytes);
     }
-    auto announce = [&] { header()->limit = regions().bytes / header()->chunk_bytes; };
-    update_metadata(*engine_, announce);
+    announce_room();
   }
   return status;
+}
+
+/// Tells the allocator about all of the data region. The caller holds Growing, and nothing is lent.
+template <class E>
+void Heap<E>::announce_room() {
+  auto announce = [&] {
+    const uint64_t limit = regions().bytes / header()->chunk_bytes;
+    if (header()->limit != limit) {
+      header()->limit = limit;
+    }
+  };
+  update_metadata(*engine_, announce);
 }
 
 /// Lends the last free chunks of the data region to the engine, for this thread's transaction. The
@@ -148,7 +160,7 @@ class Heap<E>::Lending {
       try {
         update_metadata(*heap_.engine_, take_back);
       } catch (const std::bad_alloc&) {
-        // The borrower has ended. The allocator gets the chunks after the next loan, or opening.
+        // The borrower has ended. The allocator gets the chunks when it needs them: announce_room().
       }
     }
   }
@@ -170,6 +182,7 @@ class Heap<E>::Lending {
         heap_.header()->limit = all - chunks;
         heap_.engine_->lend({(all - chunks) * chunk, chunks * chunk});
       };
+      lent_ = true;  // before the update, which may fail after the engine has the loan
       update_metadata(*heap_.engine_, lend);
       lent_ = missing == 0;
       if (lent_) {

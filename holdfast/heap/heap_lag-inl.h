@@ -123,12 +123,12 @@ Status Heap<E>::close() {
   }
   machine_.set_background(nullptr);  // guests may have its slot from here on
   give_back_memory(machine_, false);
-  return with_slot([&]() -> Status {
-    closed_ = true;
-    if (machine_.failed()) {
-      return machine_.failure();
-    }
-    try {
+  try {
+    return with_slot([&]() -> Status {
+      closed_ = true;
+      if (machine_.failed()) {
+        return machine_.failure();
+      }
       Status status = engine_->close();
       if (status.ok() && !read_only_) {
         status = file_.close_journal();
@@ -141,12 +141,10 @@ Status Heap<E>::close() {
         lag_->fence();
       }
       return status;
-    } catch (const MediumFailure& failure) {
-      return failure.status();
-    } catch (const Error& error) {
-      return error.status();
-    }
-  });
+    });
+  } catch (...) {
+    return caught_at_start(file_.name());
+  }
 }
 
 }  // namespace holdfast

@@ -70,7 +70,7 @@ Status Heap<E>::nested(Context& outer, Context::Mode mode, Partitions partitions
   } catch (const TransactionAbort&) {
     throw;
   } catch (...) {
-    outer.nested_failure = std::current_exception();
+    outer.fail(std::current_exception());
     throw;
   }
   return {};

@@ -180,8 +180,14 @@ class PlainHeap {
       if constexpr (std::is_void_v<R>) {
         body();
         return Status();
+      } else if constexpr (std::is_same_v<R, Status>) {
+        Status status = body();
+        if (!outermost) {
+          status.check();  // a failed nested body dooms the outer one
+        }
+        return status;
       } else {
-        return BodyResult<R>(body());
+        return Result<R>(body());
       }
     } catch (const Error& error) {
       if (!outermost) {

@@ -36,9 +36,10 @@ class FixedHashMap {
   /// Error(invalid_argument) for a number that no heap can hold.
   explicit FixedHashMap(uint64_t buckets)
       : count_(checked(buckets)),
-        bucket_(static_cast<Bucket*>(H::allocate(buckets * sizeof(Bucket)))) {
+        bucket_(static_cast<Bucket*>(H::allocate(count_ * sizeof(Bucket)))) {
     Bucket* bucket = bucket_;
-    for (uint64_t i = 0; i < buckets; ++i) {
+    const uint64_t count = count_;  // known to be possible, for the compiler as well
+    for (uint64_t i = 0; i < count; ++i) {
       bucket[i] = nullptr;
     }
   }

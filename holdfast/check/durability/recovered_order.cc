@@ -17,15 +17,15 @@ bool orders_everything(const History& history, const Promise& promised) {
                       [](const Transaction& t) { return t.commit == Commit::later; });
 }
 
-/// Returns the history with a last transaction that reads the recovered words. Attempts that were
-/// rolled back or did not survive lose their accesses: they may have seen what is lost, or go on
-/// after the crash, and no client knows.
+/// Returns the history with a last transaction that reads the recovered words. Attempts that did not
+/// survive lose their accesses, also those that threw: they may have seen what is lost, or a writer
+/// whose own accesses are left out because nothing says that it survived.
 History with_reader(const History& history, const std::vector<uint64_t>& recovered_words,
                     bool real_time) {
   History seen = history;
   const Survivors survived = survivors(history, recovered_words, real_time);
   for (Transaction& t : seen.transactions) {
-    if (!survived[t.number] && !t.threw) {
+    if (!survived[t.number]) {
       t.accesses.clear();
     }
   }

@@ -152,7 +152,8 @@ Status HeapDB::Checkpoint(const std::string& file) {
   auto locked = lock_part(part);
   struct stat now{};
   if (!locked || fstat(locked->fd(), &now) != 0 || !is_same(made, now)) {
-    return status.ok() ? translated(in_use(part)) : status;
+    const bool other = locked || locked.status().code() == Code::not_found;
+    return status.ok() ? translated(other ? in_use(part) : locked.status()) : status;
   }
   if (!status.ok()) {
     unlink(part.c_str());

@@ -74,8 +74,14 @@ template <class H>
 void HeapTransaction<H>::write_stored(const Slice& key, const Slice* value) {
   std::string name = key.ToString();
   PendingWrite written{value == nullptr, value == nullptr ? std::string() : value->ToString()};
-  writes_.erase(name);  // the comparator may take different bytes for the same key
-  writes_.emplace(std::move(name), std::move(written));
+  auto node = writes_.extract(name);
+  if (node.empty()) {
+    writes_.emplace(std::move(name), std::move(written));
+    return;
+  }
+  node.key() = std::move(name);  // the comparator may take different bytes for the same key
+  node.mapped() = std::move(written);
+  writes_.insert(std::move(node));
 }
 
 template <class H>

@@ -159,10 +159,9 @@ class Store<H>::Share {
 
   BacklogShare* get() { return share_.get(); }
   void put(bool committed) {
-    if (!done_) {
+    if (!std::exchange(done_, true)) {
       backlog_.put(slot_, std::move(share_), committed);
     }
-    done_ = true;
   }
   /// Returns the share as after an abort, and goes on with an empty one.
   void replace_by_empty() {

@@ -33,8 +33,8 @@
 //    a transaction that has number c, or reads it as its snapshot, finds all smaller numbers that
 //    are not durable.
 //  - Progress. Updates wait for smaller numbers only, and take numbers after all locks: no cycles.
-//    After the number is taken nothing can fail: no gaps, no abort markers. Only an update that
-//    runs alone may fail then; no other update waits for its number.
+//    After the number is taken only memory for versions can be missing. Such an update, and one
+//    that runs alone and fails, leaves an abort marker, so there are no gaps.
 //  - Real time. Acknowledged updates are in every later snapshot, because D >= c before update()
 //    returns. That is one wait more than FUR has, at a point where no thread waits for this
 //    transaction. Updates without stores, and attempts that lost a conflict, wait for all up to s
@@ -204,7 +204,7 @@ typename FurMv<M>::Outcome FurMv<M>::attempt(Thread& t, const Claim& claim,
   t.snapshot = log_.last_number();
   std::exception_ptr failure = run_body<M>(t, body);
   if (!failure) [[likely]] {
-    failure = t.reserve(t.writes.size());
+    failure = t.reserve(t.writes.size(), t.writes.size());
   }
   if (failure || t.writes.empty()) {
     pins_.unpin(t.slot);

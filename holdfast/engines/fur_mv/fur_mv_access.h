@@ -12,6 +12,7 @@
 #include "holdfast/engines/engine.h"
 #include "holdfast/engines/fur_mv/versions.h"
 #include "holdfast/engines/parts/basics/retry.h"
+#include "holdfast/engines/parts/basics/run_body.h"
 #include "holdfast/engines/parts/basics/write_set.h"
 #include "holdfast/engines/parts/durability/replay/redo_log.h"
 
@@ -66,11 +67,11 @@ struct alignas(kMaxLineBytes) FurMvThread : Context {
     }
   }
 
-  /// Takes the memory that a commit of so many words needs, except for versions. Returns the
-  /// exception if there is none.
-  std::exception_ptr reserve(size_t words) {
+  /// Takes the memory that a commit of so many words in so many stripes needs, except for versions.
+  /// Returns the exception if there is none.
+  std::exception_ptr reserve(size_t words, size_t stripes) {
     try {
-      locked.reserve(words + promoted.size());
+      locked.reserve(stripes + promoted.size());
       records.reserve(2 * words);  // each with a header
     } catch (const std::bad_alloc&) {
       return std::current_exception();
@@ -146,10 +147,12 @@ struct alignas(kMaxLineBytes) FurMvThread : Context {
   /// The store of an update that runs alone.
   void store_in_place(uint64_t* word, uint64_t value, uint64_t mask) {
     const uint64_t before = M::load(word);
-    if (is_first(offset_of(word) / sizeof(uint64_t))) {
-      saved.push_back(
-          save(table->of(offset_of(word)), snapshot, reinterpret_cast<uintptr_t>(word), before, 0));
-    }
+    must_succeed(*this, [&] {
+      if (is_first(offset_of(word) / sizeof(uint64_t))) {
+        saved.push_back(save(table->of(offset_of(word)), snapshot,
+                             reinterpret_cast<uintptr_t>(word), before, 0));
+      }
+    });
     // Release: the word follows the number in its stripe's owner (versions.h).
     M::store_release(word, (before & ~mask) | value);
   }

@@ -25,7 +25,7 @@ void FurMv<M>::update_alone(Thread& t, Claim& claim, FunctionRef<void()> body) {
   std::exception_ptr failure = run_body<M>(t, body);
   t.alone = false;
   if (!failure) {
-    failure = t.reserve(t.saved.size());
+    failure = t.reserve(t.saved.size(), 0);
   }
   if (failure || t.saved.empty()) {
     undo(t, number);

@@ -226,7 +226,7 @@ class HeapFile {
     const uint64_t least = round_up(bytes, kPageBytes);
     uint64_t target = std::min(round_up(wanted, unit), limit_);
     Status status = grow_to(target);
-    while (status.code() == Code::out_of_space && target > least) {
+    while (status.code() == Code::out_of_space && target > least && !machine_.failed()) {
       target = least + round_down((target - least) / 2, unit);  // on a full disk less may fit
       status = grow_to(target);
     }
@@ -384,21 +384,20 @@ class HeapFile {
     const uint64_t end = s.file_bytes();
     append_data(bytes - before, layout_);
     s.append_page_checksums();
-    Status status = encode(s).status();  // the list of extents may be full
-    if (status.ok()) {
-      status = grow_file(machine_, s, end);
+    try {
+      Status status = encode(s).status();  // the list of extents may be full
+      status = status.ok() ? grow_file(machine_, s, end) : status;
+      status = status.ok() ? map_data(before) : status;
+      status = status.ok() ? publish() : status;
+      if (status.ok()) {
+        return status;
+      }
+      s.extents = extents, regions_.bytes = before;
+      return status;
+    } catch (...) {  // no memory, or the medium has failed
+      s.extents = extents, regions_.bytes = before;
+      throw;
     }
-    if (status.ok()) {
-      status = map_data(before);
-    }
-    if (status.ok()) {
-      status = publish();
-    }
-    if (!status.ok()) {
-      s.extents = extents;
-      regions_.bytes = before;
-    }
-    return status;
   }
 
   Status map_header() {

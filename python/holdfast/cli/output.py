@@ -67,17 +67,18 @@ def write_json(json_file: str | None, value: Any) -> None:
 def new_file(target: str) -> Iterator[TextIO]:
     """A stream that becomes the file `target`, in place of an earlier one, when the block ends.
 
-    If the block fails, an earlier file stays as it was. A target that is no regular file, such as
-    a pipe, is written directly. Raises BadUsage, changing nothing, if the target is a heap file.
+    If the block fails, an earlier file stays as it was. A target that cannot be replaced, such
+    as a pipe, is written directly. Raises BadUsage, changing nothing, if the target is a heap file.
     """
     path = Path(target)
     try:
-        if path.exists() and not path.is_file():
+        if path.is_file():
+            _refuse_heap(path)
+        if path.exists() and (not path.is_file() or _cannot_be_replaced(path)):
             with path.open("w", encoding="utf-8", newline="") as stream:
                 yield stream
             return
-        _refuse_heap(path)
-        with termination.raised(), _renamed(path.resolve()) as stream:
+        with termination.raised(), _renamed(Path(os.path.realpath(path))) as stream:
             yield stream
     except (errors.Failure, BrokenPipeError):
         raise
@@ -85,11 +86,18 @@ def new_file(target: str) -> Iterator[TextIO]:
         raise errors.of_system(failure, f"cannot write {target}") from None
 
 
+def _cannot_be_replaced(path: Path) -> bool:
+    """A file behind /dev/stdout has other writers; in some folders only its content may change."""
+    in_system = any(path.absolute().is_relative_to(folder) for folder in ("/dev", "/proc"))
+    in_memory = path.absolute().is_relative_to("/dev/shm")
+    folder = os.path.dirname(os.path.realpath(path))
+    return (in_system and not in_memory) or not os.access(folder, os.W_OK)
+
+
 def _refuse_heap(path: Path) -> None:
-    if path.exists():
-        with path.open("rb") as file:
-            if file.read(len(_HEAP_MAGIC)) == _HEAP_MAGIC:
-                raise errors.BadUsage(f"{path} is a heap file or a database; give another name")
+    with path.open("rb") as file:
+        if file.read(len(_HEAP_MAGIC)) == _HEAP_MAGIC:
+            raise errors.BadUsage(f"{path} is a heap file or a database; give another name")
 
 
 @contextmanager
@@ -97,11 +105,11 @@ def _renamed(path: Path) -> Iterator[TextIO]:
     unfinished = path.with_name(f".holdfast-{secrets.token_hex(8)}.new")
     try:
         with unfinished.open("x", encoding="utf-8", newline="") as stream:
+            if path.exists():
+                shutil.copymode(path, unfinished)
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        if path.exists():
-            shutil.copymode(path, unfinished)
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)

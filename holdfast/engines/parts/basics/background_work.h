@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <new>
 #include <utility>
 
 #include "holdfast/machine/types.h"
@@ -29,6 +30,8 @@ class BackgroundWork {
         return round();
       } catch (const MediumFailure&) {
         return false;
+      } catch (const std::bad_alloc&) {
+        return false;  // a later round tries again
       }
     });
   }

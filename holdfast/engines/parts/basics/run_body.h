@@ -41,7 +41,7 @@ void must_succeed(Context& t, F&& f) {
   try {
     f();
   } catch (...) {
-    t.nested_failure = std::current_exception();
+    t.fail(std::current_exception());
     throw;
   }
 }

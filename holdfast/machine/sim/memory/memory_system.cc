@@ -246,6 +246,10 @@ void MemorySystem::copy(void* to, const void* from, size_t n) {
   uint64_t unused;
   const bool persistent = in_arena(to) && medium_.find(target, unused);
   if (quiet && !persistent) {
+    if (in_arena(to) && n != 0) {
+      medium_.stored_beside(target);
+      medium_.stored_beside(target + n - 1);
+    }
     std::memcpy(to, from, n);
     return;
   }
