@@ -160,7 +160,7 @@ class Heap<E>::Lending {
       try {
         update_metadata(*heap_.engine_, take_back);
       } catch (const std::bad_alloc&) {
-        // The borrower has ended. The allocator gets the chunks when it needs them: announce_room().
+        // The borrower has ended. The allocator gets the chunks when it needs them.
       }
     }
   }

@@ -241,7 +241,7 @@ void stray_stores_are_clear_errors(W& w) {
   EXPECT_EQ(values(heap)[0], 0);
 }
 
-// ---- roots and sizes -----------------------------------------------------------------------------
+// ---- roots and sizes ----------------------------------------------------------------------------
 
 template <class H>
 struct OtherCells : Cells<H> {

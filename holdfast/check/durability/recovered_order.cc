@@ -17,9 +17,9 @@ bool orders_everything(const History& history, const Promise& promised) {
                       [](const Transaction& t) { return t.commit == Commit::later; });
 }
 
-/// Returns the history with a last transaction that reads the recovered words. Attempts that did not
-/// survive lose their accesses, also those that threw: they may have seen what is lost, or a writer
-/// whose own accesses are left out because nothing says that it survived.
+/// Returns the history with a last transaction that reads the recovered words. Attempts that did
+/// not survive lose their accesses, also those that threw: they may have seen what is lost, or a
+/// writer whose own accesses are left out because nothing says that it survived.
 History with_reader(const History& history, const std::vector<uint64_t>& recovered_words,
                     bool real_time) {
   History seen = history;
