@@ -136,16 +136,16 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptio
     merged.insert(options.options.begin(), options.options.end());
     status = check_option_names(**description, merged);
     status = status.ok() ? heap->file_.bound_by(**description) : status;
+    if (status.ok() && !heap->read_only_) {
+      heap->file_.keep_newest();  // before anything relies on what it says
+    }
     status = status.ok() ? heap->map_and_recover(*description, merged) : status;
     if (status.ok() && !heap->read_only_ && (s.clean || heap->file_.raised())) {
       // Before any transaction: recovery may read no log of a heap that counts as closed.
       heap->file_.set_clean(false);
       status = heap->file_.publish();
     }
-    if (status.ok() && !heap->read_only_) {
-      heap->file_.keep_newest();  // before a transaction uses what it says
-      heap->published_.publish(heap->file_.superblock());
-    }
+    heap->published_.publish(heap->file_.superblock());
     status = status.ok() ? heap->announce_growth() : status;
     if (!status.ok()) {
       return status;

@@ -15,7 +15,7 @@ const Json kLarge = {
     {"design_options", {{"bytes", "512"}, {"queue", "0"}}},
     {"program", "w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17 w18 w19 w20"}};
 /// Transactions of several lines, more than the caches have room for.
-const Json kLong = {{"transactions", "4"}, {"registers", "24"}, {"writes", "12"}};
+const Json kLong = {{"transactions", "4"}, {"registers", "24"}, {"writes", "16"}};
 const Json kTree = {{"structure", "btree"}, {"transactions", "6"}};
 
 const DesignSearch kKiln("kiln", kSmall);

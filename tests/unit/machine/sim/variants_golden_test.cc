@@ -358,7 +358,7 @@ const Variant kTimed[] = {
        m.one_memory = true;
      },
      Domain::pmem, 10540837449856497065U},
-    {"over a file", [](MachineDescription&) {}, Domain::file, 1168000992722809756U},
+    {"over a file", [](MachineDescription&) {}, Domain::file, 11325074222573426451U},
     {"a clock of 1.7 GHz, and few buffers",
      [](MachineDescription& m) {
        m.core.ghz = 1.7;
