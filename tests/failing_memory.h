@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The operators new and delete of a test program, of which one call can be made to fail. One file
-// of a program includes this.
+// of a program includes this. A sanitizer keeps its own operators: it compares new with delete.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <new>
+
+#include "tests/sanitized.h"
 
 namespace holdfast::failing_memory {
 
@@ -25,6 +27,8 @@ inline void* allocated(size_t bytes, size_t alignment) {
 }
 
 }  // namespace holdfast::failing_memory
+
+#if !HOLDFAST_ADDRESS_SANITIZER && !HOLDFAST_THREAD_SANITIZER
 
 // Not inlined: a compiler that sees free() behind a new expression warns of it.
 [[gnu::noinline]] void* operator new(size_t bytes) {
@@ -46,3 +50,5 @@ inline void* allocated(size_t bytes, size_t alignment) {
                                        std::align_val_t /*alignment*/) noexcept {
   std::free(p);
 }
+
+#endif
