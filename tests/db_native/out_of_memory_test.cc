@@ -80,10 +80,16 @@ struct Versions {
   }
 };
 
-TEST(DbOutOfMemoryTest, AWriteFailsAlone) {
-  if (kSanitized) {
-    GTEST_SKIP() << "a sanitizer has operators of its own";
+class DbOutOfMemoryTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (kSanitized) {
+      GTEST_SKIP() << "a sanitizer has operators of its own";
+    }
   }
+};
+
+TEST_F(DbOutOfMemoryTest, AWriteFailsAlone) {
   bool failed = true;
   for (uint64_t n = 0; failed && !testing::Test::HasFailure(); ++n) {
     SCOPED_TRACE(n);
@@ -99,10 +105,7 @@ TEST(DbOutOfMemoryTest, AWriteFailsAlone) {
   }
 }
 
-TEST(DbOutOfMemoryTest, ASnapshotFailsAlone) {
-  if (kSanitized) {
-    GTEST_SKIP() << "a sanitizer has operators of its own";
-  }
+TEST_F(DbOutOfMemoryTest, ASnapshotFailsAlone) {
   bool failed = true;
   for (uint64_t n = 0; failed && !testing::Test::HasFailure(); ++n) {
     SCOPED_TRACE(n);

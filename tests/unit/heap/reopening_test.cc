@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does opening a heap that was not closed write, whose last process may have failed to sync?
+// The last process may have failed to sync: does opening a heap that was not closed write again?
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -248,7 +248,6 @@ class CombinedEngine {
 
   /// Runs the body inside the context and returns the exception that left it, or null.
   static std::exception_ptr run(Transaction& t, FunctionRef<void()> body) {
-    t.nested_failure = nullptr;
     void* const outer = M::context();
     M::set_context(&t);
     std::exception_ptr error;
@@ -258,7 +257,9 @@ class CombinedEngine {
       error = std::current_exception();
     }
     M::set_context(outer);
-    return error ? error : std::move(t.nested_failure);
+    // The exception is its caller's alone: a later request must not be the one that destroys it.
+    std::exception_ptr swallowed = std::exchange(t.nested_failure, nullptr);
+    return error ? error : swallowed;
   }
 
   void submit(int slot, Request request) {
