@@ -118,7 +118,6 @@ class Trinity : public LsaEngine<M, Trinity<M>> {
 template <class M>
 bool Trinity<M>::commit(Thread& t) {
   M& machine = this->machine_;
-  table_.reserve(t.slot, t.writes.size());
   const Inside inside(*this, t);
   const uint64_t time = t.take_time();
   if (!t.still_valid(time)) {
@@ -192,13 +191,19 @@ void Trinity<M>::mark_durable(int slot, uint64_t time) {
 }
 
 /// Begins a commit and takes the records that it needs. Throws Error if the transaction has more
-/// words than there are records.
+/// words than there are records, and bad_alloc; then no commit has begun.
 template <class M>
 void Trinity<M>::enter(Thread& t) {
   for (;;) {
     while (!commits_.enter(t.slot)) {
       // Threads that empty the table have overtaken this one four times. Try again.
       M::reach(Probe{"trinity.overtaken"});
+    }
+    try {
+      table_.reserve(t.slot, t.writes.size());
+    } catch (...) {
+      commits_.leave(t.slot);
+      throw;
     }
     if (table_.take(t.slot, look_up(t))) {
       return;

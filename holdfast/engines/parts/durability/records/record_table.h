@@ -86,7 +86,7 @@ class RecordTable {
   }
 
   /// Takes the memory for take(slot, n), which allocates nothing then. Otherwise both may throw
-  /// bad_alloc. Before the commit: only the slot's thread may be inside.
+  /// bad_alloc. Not while the table is emptied: that changes the lists of all slots.
   void reserve(int slot, uint64_t n) { spare_[static_cast<size_t>(slot)].reserve(n + kTaken - 1); }
 
   /// Reserves n unused records for `slot`. Returns false if there are too few.
