@@ -74,10 +74,11 @@ TEST_P(DbService, OptimisticTransactionsCommitOrSayThatTheyMustNot) {
 // The heap has to grow, which ends the body by an exception. Then it runs again, with more room.
 TEST_P(DbService, ABodyThatSwallowsExceptionsCommitsAllOrNothing) {
   constexpr int kPuts = 40;
+  const std::string value(3000, 'x');
   for (const bool into_status : {false, true}) {
     DbFile small(GetParam());
     small.options.initial_bytes = 1 << 20;
-    small.options.max_bytes = 16 << 20;
+    small.options.max_bytes = 4 << 20;
     Model expected;
     int swallowed = 0;
     Status status;
@@ -88,12 +89,12 @@ TEST_P(DbService, ABodyThatSwallowsExceptionsCommitsAllOrNothing) {
         for (int i = 0; i < kPuts; ++i) {
           const std::string key = std::to_string((i * 7919 + round * 104729) % 1000003);
           try {
-            t.Put(key, std::string(1000, 'x'));
+            t.Put(key, value);
           } catch (...) {
             ++swallowed;
             result = into_status ? Status::InvalidArgument("made of it") : Status::OK();
           }
-          written[key] = std::string(1000, 'x');
+          written[key] = value;
         }
         return result;
       });

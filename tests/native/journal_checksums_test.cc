@@ -20,6 +20,7 @@
 #include "tests/file_bytes.h"
 #include "tests/native/journal_engines.h"
 #include "tests/native/test_file.h"
+#include "tests/sanitized.h"
 
 namespace holdfast::journal_checksums_test {
 namespace {
@@ -80,7 +81,7 @@ class ChecksumsOfHeap : public testing::TestWithParam<std::string> {
   static void work(CheckedHeap& heap, uint64_t seed) {
     Blocks* const blocks = heap.root<Blocks>("blocks").value();
     Random random(seed);
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < (60); ++i) {
       const size_t at = random.below(Blocks::kBlocks);
       const uint64_t value = random.next();
       heap.update([&] {
