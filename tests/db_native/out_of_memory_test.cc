@@ -4,6 +4,7 @@
 // of the call fails once.
 #include <array>
 #include <map>
+#include <memory>
 #include <new>
 #include <string>
 #include <vector>
@@ -20,10 +21,14 @@ std::string key(int i) {
   return "key " + std::to_string(i);
 }
 
-uint64_t number(DB& db, const std::string& name) {
+std::string property(DB& db, const std::string& name) {
   std::string value;
   EXPECT_TRUE(db.GetProperty("holdfast." + name, &value));
-  return std::stoull(value);
+  return value;
+}
+
+uint64_t number(DB& db, const std::string& name) {
+  return std::stoull(property(db, name));
 }
 
 /// A database with two snapshots, each of which holds old versions.
@@ -65,7 +70,7 @@ struct Versions {
     return failed;
   }
 
-  /// Is the content right, and are versions freed once no snapshot needs them?
+  /// Is the content right, are all views closed, and are versions freed that none of them needs?
   void expect_versions_freed_after_release() {
     for (const auto& [name, value] : now) {
       EXPECT_EQ(get(*file, name), value);
@@ -73,10 +78,12 @@ struct Versions {
     for (const Snapshot* const snapshot : snapshots) {
       file->ReleaseSnapshot(snapshot);
     }
+    EXPECT_EQ(number(*file, "open-snapshots"), 0U);
+    EXPECT_EQ(property(*file, "oldest-snapshot-seconds"), std::to_string(0.0));
     for (int i = 0; i < 10; ++i) {
       write("later");
     }
-    EXPECT_LE(number(*file, "old-versions"), 3U * kKeys);
+    EXPECT_LE(number(*file, "old-versions"), uint64_t{kKeys});  // those of the last write
   }
 };
 
@@ -120,6 +127,42 @@ TEST_F(DbOutOfMemoryTest, ASnapshotFailsAlone) {
     for (size_t i = 0; i < opened; ++i) {
       versions.file->ReleaseSnapshot(more[i]);
     }
+    versions.expect_versions_freed_after_release();
+  }
+}
+
+/// A transaction and all kinds of iterators over it and over the database.
+TEST_F(DbOutOfMemoryTest, AViewEndsWithTheCallThatFails) {
+  const std::string long_key = "no std::string keeps this key within itself";
+  const Slice bound(long_key);
+  bool failed = true;
+  for (uint64_t n = 0; failed && !testing::Test::HasFailure(); ++n) {
+    SCOPED_TRACE(n);
+    Versions versions;
+    DB& db = *versions.file;
+    ColumnFamilyHandle* created = nullptr;
+    ASSERT_TRUE(db.CreateColumnFamily({}, "numbers", &created).ok());
+    const std::unique_ptr<ColumnFamilyHandle> map(created);
+    const std::array<const ColumnFamilyHandle*, 2> families{nullptr, map.get()};
+    failed = Versions::fails(n, [&] {
+      for (const Snapshot* const snapshot :
+           std::array<const Snapshot*, 2>{versions.snapshots[0], nullptr}) {
+        for (const ColumnFamilyHandle* const family : families) {
+          ReadOptions options;
+          options.snapshot = snapshot;
+          options.verify_checksums = true;
+          options.iterate_lower_bound = &bound;
+          const std::unique_ptr<Iterator> at(db.NewIterator(options, family));
+          at->SeekToFirst();
+        }
+      }
+      const std::unique_ptr<OptimisticTransaction> transaction(db.BeginTransaction());
+      for (const ColumnFamilyHandle* const family : families) {
+        transaction->Put(family, long_key, "value");
+        const std::unique_ptr<Iterator> at(transaction->NewIterator(family));
+        at->SeekToFirst();
+      }
+    });
     versions.expect_versions_freed_after_release();
   }
 }

@@ -4,14 +4,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace holdfast::db {
 namespace {
 
 class BoundedIterator final : public Iterator {
  public:
-  BoundedIterator(Iterator* all, const ReadOptions& options, const Comparator* comparator)
-      : all_(all), comparator_(comparator) {
+  BoundedIterator(std::unique_ptr<Iterator> all, const ReadOptions& options,
+                  const Comparator* comparator)
+      : all_(std::move(all)), comparator_(comparator) {
     if (options.iterate_lower_bound != nullptr) {
       lower_ = options.iterate_lower_bound->ToString();
     }
@@ -68,8 +70,9 @@ class BoundedIterator final : public Iterator {
 
 }  // namespace
 
-Iterator* make_bounded(Iterator* all, const ReadOptions& options, const Comparator* comparator) {
-  return new BoundedIterator(all, options, comparator);
+Iterator* make_bounded(std::unique_ptr<Iterator> all, const ReadOptions& options,
+                       const Comparator* comparator) {
+  return new BoundedIterator(std::move(all), options, comparator);
 }
 
 }  // namespace holdfast::db

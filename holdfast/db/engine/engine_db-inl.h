@@ -295,16 +295,20 @@ Status EngineDB<E>::RunTransaction(const WriteOptions& options,
 template <class E>
 OptimisticTransaction* EngineDB<E>::BeginTransaction() {
   auto view = store_->open_view();
-  return view ? new HeapTransaction<H>(*store_, keys(), *view) : nullptr;
+  if (!view) {
+    return nullptr;
+  }
+  HeldView<H> held(*view, {store_.get()});
+  return new HeapTransaction<H>(*store_, keys(), std::move(held));
 }
 
 template <class E>
 Iterator* EngineDB<E>::NewIterator(const ReadOptions& options) {
-  Iterator* all = iterate_stored(options);
+  std::unique_ptr<Iterator> all(iterate_stored(options));
   if (keys().has_escaped()) {
-    all = new MapIterator(std::unique_ptr<Iterator>(all), nullptr);
+    all = std::make_unique<MapIterator>(std::move(all), nullptr);
   }
-  return bounded(all, options, store_->comparator());
+  return bounded(std::move(all), options, store_->comparator());
 }
 
 template <class E>
@@ -319,27 +323,28 @@ Iterator* EngineDB<E>::iterate_stored(const ReadOptions& options) {
     }
     view = *opened;
   }
+  HeldView<H> held(view, {store_.get()});
   std::unique_ptr<PageGuard> guard;
   if (options.verify_checksums) {
     guard = std::make_unique<HeapPageGuard<H>>(*heap_);
   }
-  return new HeapIterator<H>(*store_, view, std::move(guard));
+  return new HeapIterator<H>(*store_, std::move(held), std::move(guard));
 }
 
 template <class E>
 const Snapshot* EngineDB<E>::GetSnapshot() {
   auto view = store_->open_view();
-  // LevelDB's interface cannot report a failure; a null snapshot reads the present state.
-  return view ? new HeapSnapshot<H>(*view, ages_.open()) : nullptr;
+  if (!view) {
+    return nullptr;  // LevelDB's interface has no errors here; null reads the present state
+  }
+  HeldView<H> held(*view, {store_.get()});
+  return new HeapSnapshot<H>(std::move(held), ages_);
 }
 
 template <class E>
 void EngineDB<E>::ReleaseSnapshot(const Snapshot* snapshot) {
   if (snapshot != nullptr && !store_->forked_child()) {
-    const auto* mine = static_cast<const HeapSnapshot<H>*>(snapshot);
-    store_->close_view(mine->view);
-    ages_.close(mine->opened);
-    delete mine;
+    delete static_cast<const HeapSnapshot<H>*>(snapshot);
   }
 }
 

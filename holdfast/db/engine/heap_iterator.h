@@ -10,6 +10,7 @@
 
 #include "holdfast/db/db.h"
 #include "holdfast/db/engine/snapshot_ages.h"
+#include "holdfast/db/store/held_view.h"
 #include "holdfast/db/store/store.h"
 #include "holdfast/db/views/entry_buffer.h"
 
@@ -18,15 +19,18 @@ namespace holdfast::db {
 /// A snapshot is a view that stays open.
 template <class H>
 struct HeapSnapshot final : Snapshot {
-  using View = typename Store<H>::View;
-  HeapSnapshot(View* v, SnapshotAges::Time when) : view(v), opened(when) {}
-  View* view;
-  SnapshotAges::Time opened;
+  HeapSnapshot(HeldView<H> held, SnapshotAges& all)
+      : view(std::move(held)), ages(all), opened(all.open()) {}
+  ~HeapSnapshot() override { ages.close(opened); }
+
+  const HeldView<H> view;
+  SnapshotAges& ages;
+  const SnapshotAges::Time opened;
 };
 
 template <class H>
 const typename Store<H>::View* view_of(const Snapshot* snapshot) {
-  return snapshot == nullptr ? nullptr : static_cast<const HeapSnapshot<H>*>(snapshot)->view;
+  return snapshot == nullptr ? nullptr : static_cast<const HeapSnapshot<H>*>(snapshot)->view.get();
 }
 
 /// Moves in a buffer of entries that were read ahead.
@@ -39,13 +43,10 @@ const typename Store<H>::View* view_of(const Snapshot* snapshot) {
 /// further one twice as many, up to kMostAhead. So a short walk reads little that it does not use.
 template <class H>
 class HeapIterator final : public Iterator {
-  using View = typename Store<H>::View;
-
  public:
-  /// The destructor closes the view. `guard`: as for Store::get().
-  HeapIterator(Store<H>& store, const View* view, std::unique_ptr<PageGuard> guard = nullptr)
-      : store_(store), view_(view), guard_(std::move(guard)) {}
-  ~HeapIterator() override { store_.close_view(view_); }
+  /// `guard`: as for Store::get().
+  HeapIterator(Store<H>& store, HeldView<H> view, std::unique_ptr<PageGuard> guard = nullptr)
+      : store_(store), view_(std::move(view)), guard_(std::move(guard)) {}
 
   bool Valid() const override { return entry_ != nullptr; }
   void SeekToFirst() override { seek(Step::first, {}); }
@@ -120,7 +121,7 @@ class HeapIterator final : public Iterator {
       from = origin_;
     }
     forwards_ = step != Step::last && step != Step::before;
-    const auto filled = store_.read_ahead(step, from, view_, ahead_, &buffer_, guard_.get());
+    const auto filled = store_.read_ahead(step, from, view_.get(), ahead_, &buffer_, guard_.get());
     if (!filled.ok()) {
       buffer_.clear(false);
       status_ = translated(filled);
@@ -133,7 +134,7 @@ class HeapIterator final : public Iterator {
   }
 
   Store<H>& store_;
-  const View* const view_;
+  const HeldView<H> view_;  ///< outlives buffer_, which may use its array
   const std::unique_ptr<PageGuard> guard_;
   const PackedEntry* const* at_ = nullptr;
   const PackedEntry* const* last_ = nullptr;  ///< the last one in the buffer

@@ -312,7 +312,7 @@ Iterator* HeapDB::IterateOverMap(const ReadOptions& options, const ColumnFamilyH
   if (Status status = readable(options, family); !status.ok()) {
     return NewErrorIterator(status);
   }
-  return bounded(new MapIterator(std::move(stored), family), options, comparator());
+  return bounded(std::make_unique<MapIterator>(std::move(stored), family), options, comparator());
 }
 
 /// Ranges count the stored keys, which are longer than those of a named map.

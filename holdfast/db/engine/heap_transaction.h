@@ -24,12 +24,9 @@ namespace holdfast::db {
 /// that the view does not see stays while the view is open, unless the view has never seen its key.
 template <class H>
 class HeapTransaction final : public MappedTransaction<OptimisticTransaction> {
-  using View = typename Store<H>::View;
-
  public:
-  HeapTransaction(Store<H>& store, KeySpace& keys, const View* view)
-      : MappedTransaction(keys, store.comparator()), store_(store), view_(view) {}
-  ~HeapTransaction() override { store_.close_view(view_); }
+  HeapTransaction(Store<H>& store, KeySpace& keys, HeldView<H> view)
+      : MappedTransaction(keys, store.comparator()), store_(store), view_(std::move(view)) {}
 
   Status Commit(bool* committed) override;
 
@@ -43,7 +40,7 @@ class HeapTransaction final : public MappedTransaction<OptimisticTransaction> {
   void refuse(Status status) override { refused_ = std::move(status); }
 
   Store<H>& store_;
-  const View* view_;
+  const HeldView<H> view_;
   PendingWrites writes_{ComparatorLess{store_.comparator()}};
   WriteBatch maps_;  ///< no changes, but the named maps that were written
   Status refused_;
@@ -63,7 +60,7 @@ Status HeapTransaction<H>::get_stored(const Slice& key, std::string* value) {
     return Status::OK();
   }
   uint64_t stamp = 0;
-  auto found = store_.get(key, view_, value, &stamp);
+  auto found = store_.get(key, view_.get(), value, &stamp);
   if (found.ok()) {
     reads_.emplace(std::move(name), stamp);
   }
@@ -90,8 +87,9 @@ Iterator* HeapTransaction<H>::iterate_stored(const ColumnFamilyHandle* family) {
   if (!KeySpace::is_default(family)) {
     limits = {family->map()->prefix, end_of_map(family->map()->prefix)};
   }
-  Store<H>::share_view(view_);
-  return new OverlayIterator(std::make_unique<HeapIterator<H>>(store_, view_), writes_,
+  Store<H>::share_view(view_.get());
+  HeldView<H> shared(view_.get(), view_.get_deleter());
+  return new OverlayIterator(std::make_unique<HeapIterator<H>>(store_, std::move(shared)), writes_,
                              std::move(limits), &ranges_);
 }
 
@@ -122,7 +120,7 @@ Status HeapTransaction<H>::Commit(bool* committed) {
       outdated = outdated || (version == nullptr ? 0 : version->stamp.load()) != stamp;
     }
     for (const KeyRange& range : ranges_) {
-      outdated = !store_.hold_range(range, view_) || outdated;
+      outdated = !store_.hold_range(range, view_.get()) || outdated;
     }
     return outdated || missing != nullptr;
   };
