@@ -146,3 +146,46 @@ if parent == 0:
 os.waitpid(parent, 0)
 """
     assert python(script, tmp_path / "a.db", engine) == (0, "b'v'\n", "")
+
+
+def test_a_forked_child_waits_for_no_lock_that_its_parents_threads_held(tmp_path):
+    script = """
+import os, signal, sys, threading, holdfast
+db = holdfast.open(sys.argv[1], domain="process")
+
+def read():
+    while True:
+        db.get("k")
+
+def end_child():
+    signal.alarm(20)  # so that no child stays that hangs
+    refused = (
+        read,
+        lambda: db.put("k", "v"),
+        lambda: list(db.items()),
+        db.snapshot,
+        lambda: db.transaction().__enter__(),
+        lambda: db.transact(lambda t: None),
+    )
+    for call in refused:
+        try:
+            call()
+        except holdfast.MisuseError:
+            continue
+        os._exit(1)
+    db.close()
+    os._exit(0)
+
+for _ in range(8):
+    threading.Thread(target=read, daemon=True).start()
+status = 0
+for _ in range(200):  # at some of these moments a thread has the lock
+    child = os.fork()
+    if child == 0:
+        end_child()
+    status = os.waitpid(child, 0)[1]
+    if status != 0:
+        break
+print(status)
+"""
+    assert python(script, tmp_path / "a.db") == (0, "0\n", "")

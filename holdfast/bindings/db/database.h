@@ -104,7 +104,11 @@ class Database : public std::enable_shared_from_this<Database> {
   }
   /// Takes the writer lock for `holder`: other writes wait until unlock_writers.
   void lock_writers(const void* holder);
-  void unlock_writers(const void* holder) { gate_.unlock_writers(holder); }
+  void unlock_writers(const void* holder) {
+    if (!forked_child()) {  // there the gate's lock may stay held for ever
+      gate_.unlock_writers(holder);
+    }
+  }
 
   /// Registers a dependent, inside read().
   void add(Dependent* dependent);

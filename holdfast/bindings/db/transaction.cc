@@ -119,10 +119,8 @@ bool Transaction::commit() {
 }
 
 void Transaction::end() {
-  if (!database_->forked_child()) {
-    database_->remove(this);
-    database_->unlock_writers(this);
-  }
+  database_->remove(this);
+  database_->unlock_writers(this);
 }
 
 }  // namespace holdfast::bindings
