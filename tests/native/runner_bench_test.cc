@@ -75,6 +75,7 @@ class CountingSession : public Session {
   Status fence() override { return {}; }
   Promise promise() const override { return {}; }
   Status close() override { return {}; }
+  Result<uint64_t> verify_pages() override { return uint64_t{0}; }
 
   CountingWorkload workload_;
   RecoveryReport recovery_;

@@ -116,9 +116,11 @@ struct CopiedData {
   int partitions;
 };
 
-/// Opens the source, copies its data, and closes it again: both heaps need the same address.
+/// Opens the source, copies its data, and closes it again: both heaps need the same address. Throws
+/// Error(corrupt) if a page is damaged, because the copy would get a right checksum of it.
 CopiedData copy_data(const std::string& path, const HeapFileInfo& info) {
   const auto session = open_any(path, info);
+  session->verify_pages().status().check();
   const std::span<const std::byte> data = session->data();
   // Read here, where the header is aligned. In the copy it is not.
   const auto* header = reinterpret_cast<const DataHeader<AtRest>*>(data.data());

@@ -23,7 +23,8 @@ Result<Json> heap_dump(const std::string& path);
 
 /// Copies the heap in `source` into a new file `target` of the present format. spec: engine
 /// (default: the source's), options, max_bytes (default: the source's limit of growth),
-/// journal_bytes (default: the size of the source's journal).
+/// journal_bytes (default: the size of the source's journal). corrupt, without a target, if a page
+/// of the source differs from its checksum.
 Result<Json> heap_convert(const std::string& source, const std::string& target, const Json& spec);
 
 }  // namespace holdfast

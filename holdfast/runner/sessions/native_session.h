@@ -62,6 +62,7 @@ class NativeSession final : public Session {
   Status fence() override { return heap_->fence(); }
   Promise promise() const override { return heap_->promise(); }
   Status close() override { return heap_->close(); }
+  Result<uint64_t> verify_pages() override { return heap_->verify_pages(); }
 
   static Status create(const std::string& path, const CreateOptions& options, Domain domain) {
     NativeOptions native;

@@ -115,6 +115,8 @@ class Session {
   virtual Status fence() = 0;
   virtual Promise promise() const = 0;
   virtual Status close() = 0;
+  /// Compares the pages of the file with their checksums; see Heap::verify_pages.
+  virtual Result<uint64_t> verify_pages() = 0;
 };
 
 /// Describes the backends that a benchmark's engines have run on; empty text for engines without.

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,16 @@
 
 namespace holdfast::tools_test {
 namespace {
+
+/// Changes one byte of a file.
+void damage(const std::string& path, uint64_t at) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(at));
+  const int byte = file.get();
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(static_cast<char>(byte ^ 1));
+  ASSERT_TRUE(file.flush().good()) << path;
+}
 
 class RunnerConvert : public testing::TestWithParam<std::string> {};
 
@@ -51,12 +63,50 @@ TEST_P(RunnerConvert, LongConvertsToEveryOther) {
   convert(GetParam(), engine_names(false));
 }
 
+std::string test_name_of(const testing::TestParamInfo<std::string>& instance) {
+  std::string name = instance.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
 INSTANTIATE_TEST_SUITE_P(Engines, RunnerConvert, testing::ValuesIn(engine_names(false)),
-                         [](const auto& instance) {
-                           std::string name = instance.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         test_name_of);
+
+/// The engines that run over a journal, whose heaps have page checksums.
+std::vector<std::string> journaled_engines() {
+  auto names = engine_names(false);
+  std::erase_if(names, [](const std::string& name) {
+    return !find_native_engine(name).value()->description->check_journal().ok();
+  });
+  return names;
+}
+
+class RunnerConvertJournaled : public testing::TestWithParam<std::string> {};
+
+TEST_P(RunnerConvertJournaled, RefusesADamagedPage) {
+  const TemporaryHeap plain("", Domain::process, "plain-" + GetParam());
+  serve_and_read(bank_spec(GetParam(), plain.path()), 100);
+  const TemporaryHeap file("", Domain::process, "damaged-" + GetParam());
+  const Json made = heap_convert(plain.path(), file.path(), {{"journal_bytes", 1 << 20}}).value();
+  ASSERT_GT(made.at("checksummed_pages").get<uint64_t>(), 0U);
+  uint64_t page = 0;
+  for (const Json& extent : made.at("extents")) {
+    if (extent["kind"] == "data") {  // no structure has its last page
+      page = extent["offset"].get<uint64_t>() + extent["bytes"].get<uint64_t>() - kPageBytes;
+    }
+  }
+  damage(file.path(), page + 100);
+
+  const TemporaryHeap target("", Domain::process, "copy-" + GetParam());
+  const Status refused = heap_convert(file.path(), target.path(), Json::object()).status();
+  EXPECT_EQ(refused.code(), Code::corrupt);
+  const std::string where = file.path() + ": the page at byte " + std::to_string(page);
+  EXPECT_EQ(refused.message().find(where), 0U) << refused.to_string();
+  EXPECT_FALSE(std::filesystem::exists(target.path()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, RunnerConvertJournaled, testing::ValuesIn(journaled_engines()),
+                         test_name_of);
 
 TEST(RunnerSimulate, SameSeedSameRun) {
   const Json spec = {{"workload", "bank"},
