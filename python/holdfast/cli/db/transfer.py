@@ -153,7 +153,11 @@ def _opened(source: str) -> Iterator[tuple[BinaryIO, int]]:
 def dump(
     file: File,
     target: Annotated[
-        str, typer.Argument(metavar="[OUTPUT]", help="The file to write; - is standard output.")
+        str,
+        typer.Argument(
+            metavar="[OUTPUT]",
+            help="The file to write, which replaces an earlier one; - is standard output.",
+        ),
     ] = "-",
     named: MapName = None,
     form: As = None,
