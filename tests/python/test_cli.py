@@ -144,6 +144,26 @@ def test_a_full_disk_is_exit_status_3(fake, invoke, tmp_path):
         assert process.stderr.read() == b"" and process.wait() == 1, "the reader has gone"
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
+def test_a_closed_standard_stream_leads_nowhere(tmp_path, closed):
+    def ended(words):
+        done = subprocess.run(
+            f"{sys.executable} -m holdfast {words} {closed}",
+            shell=True,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            check=False,
+        )
+        return done.returncode, done.stderr
+
+    for words in ("engines", "db put a.db k -", "db get a.db k"):
+        assert ended(words) == (0, "")
+    status, told = ended("db get a.db none")
+    assert status == 1 and "Traceback" not in told
+
+
 def test_bench_passes_its_arguments_to_the_core(fake, invoke):
     line = "bench bank --engine swift,steady,swift --threads 1,2 --seconds 0.5 --domain pmem"
     more = (

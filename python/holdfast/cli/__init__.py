@@ -5,6 +5,8 @@ Exit status: 0 success, 1 a check failed, 2 bad usage, 3 internal error, 130 int
 """
 
 import importlib
+import os
+import sys
 from difflib import get_close_matches
 from typing import Any
 
@@ -92,5 +94,16 @@ def root(
     pass
 
 
+def _open_standard_streams() -> None:
+    """Opens a standard stream that the caller has closed, so that it leads nowhere.
+
+    In the order of their numbers: otherwise a heap file would get the number of such a stream.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 (stays open)
+
+
 def main() -> None:
+    _open_standard_streams()
     app(prog_name="holdfast")
