@@ -42,6 +42,8 @@ class Arena {
 
   /// Zeroed volatile memory, which lives as long as the arena. Throws Error(out_of_space).
   std::byte* allocate(size_t n, size_t alignment);
+  /// Bytes from the base on that allocate() has given out.
+  size_t allocated() const { return allocated_; }
 
   /// Reserves address space in the persistent part: at `address`, or the highest free range if it
   /// is null. Code::busy if the range is taken; Code::out_of_space if there is none.
@@ -51,11 +53,6 @@ class Arena {
     return reserved_.contains(offset(p), offset(p) + n);
   }
   void release(const std::byte* p, size_t n);
-  /// Releases all, and calls f(begin, end) with the offsets of each reservation.
-  template <class F>
-  void release_all(F&& f) {
-    reserved_.erase(0, bytes_, f);
-  }
   /// Makes pages zero again. With `foreign`, pages of a file were mapped over some of them; these
   /// are dropped. Before the arena ends, all of its persistent part that was stored to must be
   /// cleared.

@@ -19,12 +19,12 @@ SimMedium::SimMedium(const SimOptions& options, Arena& arena, Persistence& persi
       arena_(arena),
       persistence_(persistence),
       page_(kArenaMaxBytes / kPageBytes, options.pages.get()),
-      shared_(pages(options.medium_limit) + 1, options.pages.get()),
-      first_mappable_(arena.offset(arena.persistent_base()) / kPageBytes) {}
+      shared_(pages(options.medium_limit) + 1, options.pages.get()) {}
 
 SimMedium::~SimMedium() {
   if (options_.pages != nullptr) {
-    arena_.release_all([this](size_t begin, size_t end) { clear(begin, end); });
+    forget(0, arena_.bytes());
+    clear_stray_stores(0, arena_.bytes());
   }
 }
 
@@ -98,6 +98,7 @@ Result<std::byte*> SimMedium::map(size_t offset, size_t n, std::byte* address, M
   if (at % kPageBytes != 0 || mapped_.overlaps(at, at + length)) {
     return Status(Code::busy, "something is mapped at this address of the simulated machine");
   }
+  clear_stray_stores(at, at + length);
   mapped_.insert(at, at + length);
   persistence_.read_latest(offset, n, address);
   if (after_map_) {
@@ -147,23 +148,15 @@ void SimMedium::unmap(std::byte* p, size_t n) {
     before_unmap_();
   }
   const size_t at = arena_.offset(p);
-  clear(at, at + pages(n) * kPageBytes);
+  forget(at, at + pages(n) * kPageBytes);
   arena_.release(p, n);
 }
 
-void SimMedium::clear(size_t begin, size_t end) {
-  RangeSet stray;
-  if (std::max(begin, beside_from_) < std::min(end, beside_to_)) [[unlikely]] {
-    stray.insert(std::max(begin, beside_from_), std::min(end, beside_to_));
-  }
-  mapped_.erase(begin, end, [&](size_t from, size_t to) {
-    forget(from, to);
-    stray.erase(from, to, [](size_t, size_t) {});
-  });
-  stray.erase(begin, end, [this](size_t from, size_t to) { arena_.give_up(from, to); });
+void SimMedium::forget(size_t begin, size_t end) {
+  mapped_.erase(begin, end, [this](size_t from, size_t to) { clear(from, to); });
 }
 
-void SimMedium::forget(size_t begin, size_t end) {
+void SimMedium::clear(size_t begin, size_t end) {
   for (size_t page = begin / kPageBytes; page < end / kPageBytes; ++page) {
     if (page_[page] != 0) {
       shared_[page_[page] - 1] = 0;
@@ -174,6 +167,14 @@ void SimMedium::forget(size_t begin, size_t end) {
   arena_.clear(begin, end, foreign);
   if (foreign) {
     foreign_.erase(begin, end, [](size_t, size_t) {});
+  }
+}
+
+void SimMedium::clear_stray_stores(size_t begin, size_t end) {
+  begin = std::max(begin, beside_from_);
+  end = std::min(end, beside_to_);
+  if (begin < end) [[unlikely]] {
+    arena_.give_up(begin, end);
   }
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "holdfast/base/round.h"
 #include "holdfast/machine/machine.h"
 #include "holdfast/machine/sim/description/sim_options.h"
 #include "holdfast/machine/sim/medium/arena.h"
@@ -71,12 +72,12 @@ class SimMedium {
     return page != 0;
   }
 
-  /// A store has gone to memory for which find() returns false. clear() looks for it.
+  /// A store has gone to memory for which find() returns false. clear_stray_stores() looks for it.
   void stored_beside(uintptr_t address) {
-    const size_t page = (address - kArenaBase) / kPageBytes;
-    if (page >= first_mappable_) {
-      beside_from_ = std::min(beside_from_, page * kPageBytes);
-      beside_to_ = std::max(beside_to_, (page + 1) * kPageBytes);
+    const size_t at = address - kArenaBase;
+    if (at >= arena_.allocated()) {
+      beside_from_ = std::min(beside_from_, round_down(at, kPageBytes));
+      beside_to_ = std::max(beside_to_, round_down(at, kPageBytes) + kPageBytes);
     }
   }
 
@@ -85,11 +86,12 @@ class SimMedium {
 
  private:
   Status check_range(size_t offset, size_t n, MapMode mode) const;
-  /// Makes an arena range free of mappings, and zero, with the stray stores to parts that were not
-  /// mapped.
-  void clear(size_t begin, size_t end);
-  /// Forgets the pages of an arena range that is no longer mapped, and clears its memory.
+  /// Makes an arena range free of mappings.
   void forget(size_t begin, size_t end);
+  /// Forgets the pages of an arena range that is no longer mapped, and clears its memory.
+  void clear(size_t begin, size_t end);
+  /// Undoes the stray stores to an arena range in which nothing is mapped.
+  void clear_stray_stores(size_t begin, size_t end);
 
   const SimOptions& options_;
   Arena& arena_;
@@ -103,8 +105,7 @@ class SimMedium {
   std::vector<std::shared_ptr<const FileContent>> contents_;
   std::function<void()> before_unmap_;
   std::function<void(size_t offset, size_t n, std::byte* at)> after_map_;
-  size_t first_mappable_;  ///< the first page of the arena that may be mapped
-  /// All stores to the mappable part of the arena that are no stores to the medium, as offsets:
+  /// All stores that are neither to the medium nor to allocated memory, as offsets in the arena:
   /// those to copies, and stray ones.
   size_t beside_from_ = ~size_t{0};
   size_t beside_to_ = 0;

@@ -265,6 +265,39 @@ TEST(SimHostPages, AnArenaOfAnotherSizeTakesThePlace) {
   }
 }
 
+TEST(HostPages, StrayStoresEndWithTheirMachine) {
+  SimOptions options;
+  options.arena_bytes = size_t{16} << 20;
+  options.pages = std::make_shared<HostPages>();
+  {
+    SimMachine machine(options);
+    std::byte* const not_allocated = machine.persistent_base() - kPageBytes;
+    std::byte* const not_reserved = machine.persistent_base() + 5 * kPageBytes;
+    machine.run_threads(1, [&](int) {
+      for (std::byte* const stray : {not_allocated, not_reserved}) {
+        SimMachine::store(reinterpret_cast<uint64_t*>(stray), uint64_t{7});
+      }
+    });
+  }
+  const auto* const arena = static_cast<const std::byte*>(
+      options.pages->take_at(reinterpret_cast<const void*>(sim::kArenaBase), options.arena_bytes));
+  ASSERT_NE(arena, nullptr);
+  EXPECT_EQ(std::count(arena, arena + options.arena_bytes, std::byte{0}),
+            static_cast<ptrdiff_t>(options.arena_bytes));
+  options.pages->give_back(const_cast<std::byte*>(arena), options.arena_bytes);
+}
+
+TEST(HostPages, AMappingIsFreeOfEarlierStrayStores) {
+  SimMachine machine;
+  machine.medium().grow(kMediumBytes).check();
+  std::byte* const base = machine.persistent_base();
+  machine.run_threads(1, [&](int) {
+    SimMachine::store(reinterpret_cast<uint64_t*>(base + kPageBytes), uint64_t{7});
+  });
+  machine.medium().map(0, kMediumBytes, base, MapMode::shared).value();
+  EXPECT_EQ(std::count(base, base + kMediumBytes, std::byte{0}), ptrdiff_t{kMediumBytes});
+}
+
 /// A stray store beyond a mapping does not become content of a later one.
 void store_beyond_a_mapping(SimMachine& machine, bool unmaps) {
   machine.medium().grow(kPageBytes).check();
