@@ -75,12 +75,21 @@ JournaledMemory::~JournaledMemory() {
 
 void JournaledMemory::add(const std::byte* begin, size_t n, uint64_t offset) {
   const auto address = reinterpret_cast<uintptr_t>(begin);
-  const std::unique_lock lock(mutex_);
   const Mapping added = {address, address + n, offset};
-  const auto place =
-      std::lower_bound(mappings_.begin(), mappings_.end(), added,
-                       [](const Mapping& a, const Mapping& b) { return a.begin < b.begin; });
-  mappings_.insert(place, added);
+  const std::unique_lock lock(mutex_);
+  std::vector<Mapping> all = {added};
+  for (const Mapping& old : mappings_) {  // of each, what the new one does not replace
+    if (old.begin < added.begin) {
+      all.push_back({old.begin, std::min(old.end, added.begin), old.offset});
+    }
+    if (old.end > added.end) {
+      const uintptr_t rest = std::max(old.begin, added.end);
+      all.push_back({rest, old.end, old.offset + (rest - old.begin)});
+    }
+  }
+  std::sort(all.begin(), all.end(),
+            [](const Mapping& a, const Mapping& b) { return a.begin < b.begin; });
+  mappings_ = std::move(all);
 }
 
 bool JournaledMemory::remove(const std::byte* begin, size_t n) {

@@ -48,7 +48,8 @@ class JournaledMemory {
   JournaledMemory& operator=(const JournaledMemory&) = delete;
 
   /// From here on the lines of [begin, begin + n), mapped privately from `offset` on, are
-  /// journaled.
+  /// journaled. As mmap() does, this replaces mappings in the range: a heap that has failed to grow
+  /// maps less in the same place.
   void add(const std::byte* begin, size_t n, uint64_t offset);
   /// Ends that for all mappings in the range, which is about to be unmapped. Returns true if there
   /// were some, and the file has all content now.

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "tests/memory_limit.h"
 #include "tests/native/test_file.h"
@@ -137,6 +138,25 @@ TEST_F(JournaledMemoryTest, LinesOfPagesThatBecameAHoleAreWrittenWhole) {
   fence(1, 3);
   memory_->journal().checkpoint();
   EXPECT_EQ(at_home(), 13u);
+}
+
+// A heap that could not grow by all it wanted maps less in the same place.
+TEST_F(JournaledMemoryTest, AMappingReplacesWhatWasThere) {
+  void* const second = home_ + kPageBytes;
+  ASSERT_EQ(::mmap(second, kPageBytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, fd_, 3 * kPageBytes),
+            second);
+  memory_->add(home_ + kPageBytes, kPageBytes, 3 * kPageBytes);
+  for (size_t page = 0; page < 3; ++page) {
+    word(page, 5) = page + 1;
+    fence(page, 5);
+  }
+  memory_->journal().checkpoint();
+  for (const auto& [page, expected] : {std::pair{0, 1u}, {1, 0u}, {2, 3u}, {3, 2u}}) {
+    uint64_t value = 0;
+    EXPECT_EQ(::pread(fd_, &value, sizeof value, page * kPageBytes + 5 * kLineBytes), 8);
+    EXPECT_EQ(value, expected) << "page " << page;
+  }
 }
 
 TEST_F(JournaledMemoryTest, PagesAgreeWithTheirChecksumsWhileCheckpointsAndHolesChangeThem) {
