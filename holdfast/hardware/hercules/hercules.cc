@@ -289,8 +289,7 @@ Leaving Hercules::leaving(const LineMove& move, Time now) {
 /// Writes a record at the log's head. Returns the time at which it is accepted.
 Time Hercules::append(Entry& entry, const std::byte* bytes, Time now) {
   const uint64_t next = (head_ + 1) % options_.records;
-  // The error ends the run, but the machine still empties its caches at its end.
-  if (next == tail_ && !std::exchange(full_, true)) {
+  if (next == tail_) {
     throw Error(Status(Code::out_of_space,
                        "open transactions have more lines outside of the caches than the log of "
                        "hardware design hercules can hold"));

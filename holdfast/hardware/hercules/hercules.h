@@ -185,8 +185,7 @@ class Hercules : public HardwareDesign {
   std::vector<std::byte> filled_;   ///< the bytes of the latest fill
   uint64_t head_ = 0;               ///< the log's next record
   uint64_t tail_ = 0;               ///< its oldest
-  bool full_ = false;
-  uint64_t extension_ = 0;  ///< entries of the extension; the register has it too
+  uint64_t extension_ = 0;          ///< entries of the extension; the register has it too
   uint64_t last_tx_ = 0;
   std::set<uint64_t> outlived_;  ///< numbers that were open when numbers began anew
   Time forgotten_ = 0;  ///< from then on all lines that have left the log survive elsewhere

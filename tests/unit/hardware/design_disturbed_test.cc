@@ -64,5 +64,56 @@ TEST(SimDesignDisturbed, TheMachineEndsWhenTheDesignHasLostStores) {
   EXPECT_FALSE(m->crashed());
 }
 
+/// A design without room for lines of transactions that the last level gives up.
+class NoRoom final : public HardwareDesign {
+ public:
+  Time first_store(const DesignStore& store, Time now) override {
+    context().set_flags(store.line.line, 1);
+    return now;
+  }
+  Leaving leaving(const LineMove& move, Time now) override {
+    if (move.from == Level::llc && move.dirty) {
+      throw Error(Status(Code::out_of_space, "no room"));
+    }
+    return HardwareDesign::leaving(move, now);
+  }
+  Time recover(DesignRecovery&, Time now) override { return now; }
+};
+
+/// A transaction so large that lines leave the caches, at stores or at loads of other lines.
+void overflow(DesignMachine& m, bool at_loads) {
+  const size_t stored = at_loads ? 8 : 40;
+  m->tx_start();
+  for (size_t line = 0; line < stored; ++line) {
+    m.set(line, 1);
+  }
+  m->fence();
+  for (size_t line = stored; line < 80; ++line) {
+    m.get(line);
+  }
+  m->tx_commit();
+}
+
+TEST(SimDesignDisturbed, TheMachineEndsWhenALineCannotLeaveTheCaches) {
+  for (const bool at_loads : {false, true}) {
+    DesignMachine m(options_for<NoRoom>(tiny(), Domain::pmem));
+    EXPECT_THROW(m.run([&] { overflow(m, at_loads); }), Error) << at_loads;
+    EXPECT_EQ(m->failure().code(), Code::out_of_space) << at_loads;
+    EXPECT_THROW(m.run([&] { m.transaction(0, 1, 1); }), MediumFailure) << at_loads;
+  }  // unmaps, and the caches still have those lines
+}
+
+// Destructors unmap, so it must not throw.
+TEST(SimDesignDisturbed, TheMachineEndsWhenALineCannotLeaveTheCachesAtAnUnmapping) {
+  DesignMachine m(options_for<NoRoom>(tiny(), Domain::pmem));
+  std::byte* const more = [&] {
+    m->medium().grow(DesignMachine::kBytes + kPageBytes).check();
+    return m->medium().map(DesignMachine::kBytes, kPageBytes, nullptr, MapMode::shared).value();
+  }();
+  m.run([&] { m.transaction(0, 4, 1); });
+  EXPECT_NO_THROW(m->medium().unmap(more, kPageBytes));
+  EXPECT_EQ(m->failure().code(), Code::out_of_space);
+}
+
 }  // namespace
 }  // namespace holdfast::design_test::design_disturbed_test

@@ -166,7 +166,7 @@ Time DesignHost::abort(const SimThread& thread, Time now) {
   }
   pump(now);
   met(Hook::abort);
-  const Time done = design_.abort(t.tx, now);
+  const Time done = guarded(now, [&] { return design_.abort(t.tx, now); });
   ++counters_.aborts;
   close(t);
   return done;
@@ -332,7 +332,8 @@ Time DesignHost::fill(uint32_t line, int core, Time now, uint32_t& bits) {
   pump(now);
   const DesignLine at = medium_line(line);
   met(Hook::fill);
-  const DesignFill fill = design_.fill(at, core, now);
+  const DesignFill fill =
+      guarded(DesignFill{.start = now}, [&] { return design_.fill(at, core, now); });
   bits |= (fill.dirty ? LineBits::kDirty : 0) | uint32_t{fill.flags} << LineBits::kFlagShift;
   if (fill.supplied) {
     ++counters_.fills;
@@ -355,8 +356,9 @@ Time DesignHost::write_memory(uint32_t line, uint32_t meta, const std::byte* old
   const DesignLine at = medium_line(line);
   const std::byte* bytes = older != nullptr ? older : newest(line);
   met(Hook::memory_write);
-  const MemoryWrite answer =
-      design_.memory_write({Level::llc, at, true, flags_in(meta), bytes}, now);
+  const MemoryWrite answer = guarded(MemoryWrite{true, now}, [&] {
+    return design_.memory_write({Level::llc, at, true, flags_in(meta), bytes}, now);
+  });
   if (!answer.write) {
     ++counters_.dropped;
     return std::max(now, answer.done);
@@ -385,8 +387,10 @@ CacheClient::Left DesignHost::leaving(Level from, uint32_t line, uint32_t meta,
   met(from == Level::l1   ? Hook::leaving_l1
       : from == Level::l2 ? Hook::leaving_l2
                           : Hook::leaving_llc);
-  const Leaving left = design_.leaving(
-      {from, *at, was_dirty, flags_in(meta), older != nullptr ? older : newest(line)}, now);
+  const Leaving left = guarded(Leaving{was_dirty, 0, now}, [&] {
+    return design_.leaving(
+        {from, *at, was_dirty, flags_in(meta), older != nullptr ? older : newest(line)}, now);
+  });
   counters_.dropped += was_dirty && !left.dirty ? 1 : 0;
   const uint32_t others = meta & ~(LineBits::kDirty | LineBits::kFlags);
   return {
@@ -452,15 +456,21 @@ void DesignHost::pump(Time now) {
     if (accepted <= due) {
       accept_write();
     } else {
-      met(Hook::tick);
-      design_.tick(std::exchange(due_, ~Time{0}));
+      tick(std::exchange(due_, ~Time{0}));
     }
   }
   if (due_instructions_ != ~uint64_t{0} && !in_caches_ && instructions() >= due_instructions_) {
     due_instructions_ += wishes_.tick_instructions;
-    met(Hook::tick);
-    design_.tick(now);
+    tick(now);
   }
+}
+
+void DesignHost::tick(Time now) {
+  met(Hook::tick);
+  guarded(now, [&] {
+    design_.tick(now);
+    return now;
+  });
 }
 
 /// The controller accepts what it can until `now`. For requests of the design: none of its hooks is
@@ -481,18 +491,6 @@ void DesignHost::accept_write() {
   met(own ? Hook::own_write : Hook::home_write);
   faults_.change(own ? DesignChange::own_write : DesignChange::home_write, write.to.offset,
                  [this, write] { writes_.apply(write); });
-}
-
-DesignCounters DesignHost::counters() const {
-  return counters_;
-}
-
-uint64_t DesignHost::structure_bytes() const {
-  uint64_t bytes = 0;
-  for (const StructureInfo& info : structures_.infos()) {
-    bytes += info.entries * info.entry_bytes;
-  }
-  return bytes;
 }
 
 }  // namespace holdfast::sim

@@ -73,8 +73,8 @@ class DesignPower {
   /// A persist event is about to happen. Does not return if the power fails here.
   virtual void design_persist_event() = 0;
   virtual bool power_is_gone() const = 0;
-  /// The design has lost stores. The machine ends as if the medium had failed.
-  virtual void design_lost(const Status& why) = 0;
+  /// The design has failed. The machine ends as if the medium had failed.
+  virtual void design_failed(const Status& why) = 0;
   /// The design has changed the newest bytes of a line.
   virtual void design_changed(uint32_t line) = 0;
   /// The transaction of this slot was aborted; its thread is not the current one, or waits.
@@ -108,8 +108,10 @@ class DesignHost final : private DesignContext, private AddressTableClient {
   // ---- Called in the order in which entries leave the store buffer
   /// Returns `now` if the entry may leave, else the time at which to ask again.
   Time admit(const SimThread& thread, const Entry& entry, Time now) {
-    return entry.kind == EntryKind::store ? admit_store(thread, entry.word, now)
-                                          : admit_marker(thread, entry.kind, now);
+    return guarded(now, [&] {
+      return entry.kind == EntryKind::store ? admit_store(thread, entry.word, now)
+                                            : admit_marker(thread, entry.kind, now);
+    });
   }
   /// The thread is about to load from the line.
   void loaded(const SimThread& thread, uint32_t line, Time now);
@@ -230,6 +232,25 @@ class DesignHost final : private DesignContext, private AddressTableClient {
   static constexpr size_t kHooks = 25;
   void met(Hook hook) { ++met_[static_cast<size_t>(hook)]; }
 
+  /// Returns the result of f(), which asks the design. If that throws, the machine ends, because a
+  /// line may be on its way between two caches. The design is not asked any more, and the result
+  /// is `without`: a store buffer would else ask again, even when its thread has ended.
+  template <class R, class F>
+  R guarded(const R& without, F&& f) {
+    if (design_failed_) {
+      return without;
+    }
+    try {
+      return f();
+    } catch (const Error& error) {
+      if (!power_.power_is_gone()) {
+        design_failed_ = true;
+        power_.design_failed(error.status());
+      }
+      throw;
+    }
+  }
+
   PerThread& of(const SimThread& thread) { return threads_[static_cast<size_t>(thread.slot)]; }
   Time admit_store(const SimThread& thread, const MaskedWord& word, Time now);
   Time admit_marker(const SimThread& thread, EntryKind kind, Time now);
@@ -239,8 +260,10 @@ class DesignHost final : private DesignContext, private AddressTableClient {
   void remember(PerThread& t, uint32_t line);
   Time waited(PerThread& t, Time ready, Time now, Time& counter);
   void close(PerThread& t);
+  void tick(Time now);
   void accept_until(Time now);
   void accept_write();
+  Time settle_all(Time now, bool caches);
   Time finish_writes(Time now);
   void disturb(Time now);
   uint32_t line_of(uintptr_t address) const;
@@ -329,6 +352,7 @@ class DesignHost final : private DesignContext, private AddressTableClient {
   uint64_t last_write_ = 0;
   Time due_ = ~Time{0};  ///< the time of the next tick
   uint64_t due_instructions_ = ~uint64_t{0};
+  bool design_failed_ = false;
   bool pumping_ = false;               ///< pump() runs
   bool accepting_ = false;             ///< accept_write() runs
   bool in_caches_ = false;             ///< a hook for a line that leaves the caches runs

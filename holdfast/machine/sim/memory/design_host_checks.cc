@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of DesignHost that puts designs to the test: lost stores, disturbances, coverage.
+// The part of DesignHost that puts designs to the test: lost stores, disturbances, counts.
 #include <cstring>
 #include <utility>
 
@@ -29,7 +29,7 @@ void DesignHost::check_fill(DesignLine at, const std::byte* bytes) const {
                                          std::to_string(at.at.offset) +
                                          " of the medium: neither a cache, nor the design, nor "
                                          "the medium has their values");
-    power_.design_lost(lost);
+    power_.design_failed(lost);
     throw Error(lost);
   }
 }
@@ -54,6 +54,18 @@ void DesignHost::disturb(Time now) {
         caches.evict(Level::llc, disturbance_->below(caches.last_levels()), line, now);
       }
   }
+}
+
+DesignCounters DesignHost::counters() const {
+  return counters_;
+}
+
+uint64_t DesignHost::structure_bytes() const {
+  uint64_t bytes = 0;
+  for (const StructureInfo& info : structures_.infos()) {
+    bytes += info.entries * info.entry_bytes;
+  }
+  return bytes;
 }
 
 std::vector<DesignCoverageRow> DesignHost::coverage() const {

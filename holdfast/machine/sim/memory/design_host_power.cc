@@ -130,6 +130,10 @@ Time DesignHost::settle(Time now, bool caches) {
   if (power_.power_is_gone()) {
     return now;
   }
+  return guarded(now, [&] { return settle_all(now, caches); });
+}
+
+Time DesignHost::settle_all(Time now, bool caches) {
   pump(now);
   if (wishes_.tlbs && caches) {
     timing_.empty_tlbs(now);

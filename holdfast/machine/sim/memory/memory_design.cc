@@ -120,8 +120,7 @@ void MemorySystem::settle_design() {
 }
 
 /// Returns whether the oldest entry of the thread's store buffer may leave. If not, sets the time
-/// at which it asks again. With `now_or_never` the thread waits until it may. If the design throws,
-/// the machine ends: the entry would else be asked again, even when its thread has ended.
+/// at which it asks again. With `now_or_never` the thread waits until it may.
 bool MemorySystem::design_admits(SimThread& thread, bool now_or_never) {
   Entry& front = thread.buffer.front();
   if (front.kind == EntryKind::write_back) {
@@ -129,16 +128,7 @@ bool MemorySystem::design_admits(SimThread& thread, bool now_or_never) {
   }
   for (;;) {
     const Time now = runner_.now();
-    Time ready = now;
-    try {
-      ready = failed_design_ ? now : design_->admit(thread, front, now);
-    } catch (const Error& error) {
-      if (!frozen_) {
-        failed_design_ = true;
-        freeze(error.status());
-      }
-      throw;
-    }
+    const Time ready = design_->admit(thread, front, now);
     if (thread.buffer.empty()) {
       return false;  // the design has aborted the transaction, and the entry with it
     }

@@ -34,7 +34,11 @@ MemorySystem::MemorySystem(const SimOptions& options, const Arena& arena, SimMed
     end_run();
     medium.before_unmap([this] {
       no_events_ = true;
-      current_thread->clock = design_->settle(current_thread->clock, true);
+      try {
+        current_thread->clock = design_->settle(current_thread->clock, true);
+      } catch (const Error&) {
+        // The machine has ended, and tells that from now on. Destructors unmap.
+      }
       no_events_ = false;
     });
   }

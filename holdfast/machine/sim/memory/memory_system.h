@@ -144,7 +144,7 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   DesignHost& needed_design();
   void design_persist_event() override { persist_event(); }
   bool power_is_gone() const override { return frozen_; }
-  void design_lost(const Status& why) override { freeze(why); }
+  void design_failed(const Status& why) override { freeze(why); }
   void design_changed(uint32_t line) override { announce(*current_thread, line); }
   void design_doomed(int slot) override;
   void design_epoch_ended() override;
@@ -218,7 +218,6 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   int line_shift_;
   Status failure_;
   bool frozen_ = false;
-  bool failed_design_ = false;  ///< the design has thrown, and is not asked any more
   bool crashed_ = false;
   bool no_events_ = false;  ///< changes of the medium are no persist events now
   bool starting_ = false;   ///< power_on() runs
