@@ -19,6 +19,11 @@ const char* to_string(Durability durability) {
   return "unknown";
 }
 
+void fail_and_rethrow(Context& context) {
+  context.fail(std::current_exception());
+  throw;
+}
+
 Status Description::check_domain(Domain domain) const {
   if (runs_in(domain)) {
     return {};

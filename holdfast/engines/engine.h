@@ -242,6 +242,8 @@ struct LoanNeeded {
 /// the address `p`. `context` is the thread's transaction, or null. Out of line, because it is
 /// never on the hot path.
 [[noreturn]] void throw_stray_store(const Context* context, const void* p);
+/// Rethrows the exception that is being handled, after Context::fail(). Out of line likewise.
+[[noreturn]] void fail_and_rethrow(Context& context);
 
 /// Error for a thread beyond the number that the heap was created for.
 Error too_many_threads();

@@ -13,6 +13,7 @@
 
 #include "holdfast/engines/cc_htm/alias_table.h"
 #include "holdfast/engines/cc_htm/cc_log.h"
+#include "holdfast/engines/parts/basics/run_body.h"
 #include "holdfast/engines/parts/basics/write_set.h"
 #include "holdfast/engines/parts/isolation/htm/htm_access.h"
 
@@ -122,14 +123,18 @@ class CcAccess {
       return M::load(p);
     }
     T value;
-    static_cast<Thread*>(context)->load_bytes(&value, p, sizeof(T));
+    must_have_memory(*context,
+                     [&] { static_cast<Thread*>(context)->load_bytes(&value, p, sizeof(T)); });
     return value;
   }
 
   template <class T>
   static void store(T* p, T value) {
     Thread* const t = writing(p, sizeof(T));
-    as_word(p, value, [&](uint64_t* at, uint64_t bits, uint64_t mask) { t->put(at, bits, mask); });
+    must_have_memory(*t, [&] {
+      as_word(p, value,
+              [&](uint64_t* at, uint64_t bits, uint64_t mask) { t->put(at, bits, mask); });
+    });
     t->stored_bytes += sizeof(T);
   }
 
@@ -139,13 +144,15 @@ class CcAccess {
       M::copy(to, from, n);
       return;
     }
-    static_cast<Thread*>(context)->load_bytes(to, from, n);
+    must_have_memory(*context, [&] { static_cast<Thread*>(context)->load_bytes(to, from, n); });
   }
 
   static void store_range(void* to, const void* from, size_t n) {
     Thread* const t = writing(to, n);
-    as_words(to, from, n,
-             [&](uint64_t* at, uint64_t bits, uint64_t mask) { t->put(at, bits, mask); });
+    must_have_memory(*t, [&] {
+      as_words(to, from, n,
+               [&](uint64_t* at, uint64_t bits, uint64_t mask) { t->put(at, bits, mask); });
+    });
     t->stored_bytes += n;
   }
 

@@ -196,7 +196,7 @@ class CraftyAccess : public HtmAccess<CraftyThread<M>, Tracking::all> {
   template <class Value>
   static void store(Value* p, Value value) {
     if (Thread* const t = locked(p, sizeof value)) [[unlikely]] {
-      t->store_locked(p, &value, sizeof value);
+      must_have_memory(*t, [&] { t->store_locked(p, &value, sizeof value); });
     } else {
       Base::store(p, value);
     }
@@ -212,7 +212,7 @@ class CraftyAccess : public HtmAccess<CraftyThread<M>, Tracking::all> {
 
   static void store_range(void* to, const void* from, size_t n) {
     if (Thread* const t = locked(to, n)) [[unlikely]] {
-      t->store_locked(to, from, n);
+      must_have_memory(*t, [&] { t->store_locked(to, from, n); });
     } else {
       Base::store_range(to, from, n);
     }

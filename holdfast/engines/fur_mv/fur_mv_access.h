@@ -291,7 +291,7 @@ class FurMvAccess {
     constexpr uint64_t kStripe = uint64_t{1} << Stripes::kStripeBits;
     const uint64_t first = t->offset_of(p);
     for (uint64_t at = first & ~(kStripe - 1); at < first + n; at += kStripe) {
-      t->promoted.push_back(at);
+      must_have_memory(*t, [&] { t->promoted.push_back(at); });
     }
   }
 
@@ -307,7 +307,7 @@ class FurMvAccess {
     for_each_word(to, n, [&](uint64_t* word, size_t shift, size_t bytes, uint64_t mask) {
       uint64_t value = 0;
       std::memcpy(reinterpret_cast<std::byte*>(&value) + shift, in, bytes);
-      t->note(word, value, mask);
+      must_have_memory(*t, [&] { t->note(word, value, mask); });
       in += bytes;
     });
   }

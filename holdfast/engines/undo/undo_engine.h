@@ -148,14 +148,14 @@ class UndoEngine {
     const bool reused = std::any_of(t->released.begin(), t->released.end(),
                                     [&](const Range& freed) { return freed.meets(block); });
     if (!reused) {
-      t->ranges.fresh(block);
+      must_succeed(*t, [&] { t->ranges.fresh(block); });
     } else {
       M::reach(Probe{"undo.fresh_again"});
     }
   }
   static void released(const void* p, size_t n) {
-    static_cast<Transaction*>(M::context())
-        ->released.push_back({static_cast<const std::byte*>(p), n});
+    auto* const t = static_cast<Transaction*>(M::context());
+    must_succeed(*t, [&] { t->released.push_back({static_cast<const std::byte*>(p), n}); });
   }
 
   Statistics statistics() const { return statistics_.sum(); }

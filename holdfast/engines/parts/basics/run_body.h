@@ -4,6 +4,7 @@
 #pragma once
 
 #include <exception>
+#include <new>
 
 #include "holdfast/engines/engine.h"
 
@@ -41,8 +42,19 @@ void must_succeed(Context& t, F&& f) {
   try {
     f();
   } catch (...) {
-    t.fail(std::current_exception());
-    throw;
+    fail_and_rethrow(t);
+  }
+}
+
+/// Returns f(), a load or store inside the body of transaction `t`. If it gets no memory, the
+/// transaction fails even if the body swallows that: the engine may have lost it. Costs nothing
+/// else. Other exceptions may only abort an attempt.
+template <class F>
+[[gnu::always_inline]] inline decltype(auto) must_have_memory(Context& t, F&& f) {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    fail_and_rethrow(t);
   }
 }
 

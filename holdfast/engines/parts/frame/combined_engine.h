@@ -6,6 +6,7 @@
 
 #include "holdfast/base/bytes.h"
 #include "holdfast/engines/engine.h"
+#include "holdfast/engines/parts/basics/run_body.h"
 #include "holdfast/engines/parts/basics/slot_statistics.h"
 #include "holdfast/engines/parts/frame/combined_options.h"
 #include "holdfast/engines/parts/frame/commit_position.h"
@@ -123,7 +124,8 @@ class CombinedEngine {
 
   template <class T>
   static void store(T* p, T value) {
-    updating(bytes_at(p), kBytesOf<T>)->writer->before_store(p);
+    Transaction* const t = updating(bytes_at(p), kBytesOf<T>);
+    must_have_memory(*t, [&] { t->writer->before_store(p); });
     M::store(p, value);
   }
 
@@ -137,7 +139,7 @@ class CombinedEngine {
   static void store_range(void* to, const void* from, size_t n) {
     Transaction* t = updating(to, n);
     if (n != 0) {
-      t->writer->before_store_range(to, n);
+      must_have_memory(*t, [&] { t->writer->before_store_range(to, n); });
       M::copy(to, from, n);
     }
   }

@@ -90,41 +90,47 @@ class HtmAccess {
 
   template <class Value>
   static Value load(const Value* p) {
-    const auto* context = static_cast<const Context*>(M::context());
+    auto* const context = static_cast<Context*>(M::context());
     // The first byte decides: no object lies partly inside a heap.
     if (context == nullptr || !context->covers(bytes_at(p), 1)) [[unlikely]] {
       return M::load(p);
     }
     const auto* t = static_cast<const Thread*>(context);
-    return t->path == Path::transaction ? t->htm->load(p) : t->htm->outside_load(p);
+    return must_have_memory(*context, [&] {
+      return t->path == Path::transaction ? t->htm->load(p) : t->htm->outside_load(p);
+    });
   }
 
   template <class Value>
   static void store(Value* p, Value value) {
     Thread* const t = writing(bytes_at(p), kBytesOf<Value>);
     t->stored_bytes += kBytesOf<Value>;
-    t->storing(bytes_at(p), kBytesOf<Value>);
-    if (t->path == Path::transaction) [[likely]] {
-      t->htm->store(p, value);
-    } else {
-      t->save(bytes_at(p), kBytesOf<Value>);
-      t->htm->outside_store(p, value);
-    }
-    t->stored(bytes_at(p), kBytesOf<Value>);
+    must_have_memory(*t, [&] {
+      t->storing(bytes_at(p), kBytesOf<Value>);
+      if (t->path == Path::transaction) [[likely]] {
+        t->htm->store(p, value);
+      } else {
+        t->save(bytes_at(p), kBytesOf<Value>);
+        t->htm->outside_store(p, value);
+      }
+      t->stored(bytes_at(p), kBytesOf<Value>);
+    });
   }
 
   static void load_range(void* to, const void* from, size_t n) {
-    const auto* context = static_cast<const Context*>(M::context());
+    auto* const context = static_cast<Context*>(M::context());
     if (context == nullptr || !context->covers(from, n)) [[unlikely]] {
       M::copy(to, from, n);
       return;
     }
     const auto* t = static_cast<const Thread*>(context);
-    if (t->path == Path::transaction) {
-      t->htm->load_range(to, from, n);
-    } else {
-      t->htm->outside_load_range(to, from, n);
-    }
+    must_have_memory(*context, [&] {
+      if (t->path == Path::transaction) {
+        t->htm->load_range(to, from, n);
+      } else {
+        t->htm->outside_load_range(to, from, n);
+      }
+    });
   }
 
   static void store_range(void* to, const void* from, size_t n) {
@@ -133,14 +139,16 @@ class HtmAccess {
       return;
     }
     t->stored_bytes += n;
-    t->storing(to, n);
-    if (t->path == Path::transaction) [[likely]] {
-      t->htm->store_range(to, from, n);
-    } else {
-      t->save(to, n);
-      t->htm->outside_store_range(to, from, n);
-    }
-    t->stored(to, n);
+    must_have_memory(*t, [&] {
+      t->storing(to, n);
+      if (t->path == Path::transaction) [[likely]] {
+        t->htm->store_range(to, from, n);
+      } else {
+        t->save(to, n);
+        t->htm->outside_store_range(to, from, n);
+      }
+      t->stored(to, n);
+    });
   }
 
   /// Adds the lines of [p, p + n) to the write set by storing their own content. It logs nothing:
@@ -158,7 +166,7 @@ class HtmAccess {
          at = (at & ~uintptr_t{kLineBytes - 1}) + kLineBytes) {
       auto* const word = reinterpret_cast<uint64_t*>(at);
       if (t->path == Path::transaction) {
-        t->htm->store(word, t->htm->load(word));
+        must_have_memory(*t, [&] { t->htm->store(word, t->htm->load(word)); });
       } else {
         // Dooms a committer that has the line in its write set, or waits until it has published.
         static_cast<void>(t->htm->outside_load(word));

@@ -18,6 +18,7 @@
 #include <cstring>
 #include <vector>
 
+#include "holdfast/engines/parts/basics/body_allocator.h"
 #include "holdfast/engines/parts/basics/ownership_table.h"
 #include "holdfast/engines/parts/basics/write_set.h"
 #include "holdfast/engines/parts/isolation/stm/software_transaction.h"
@@ -300,7 +301,7 @@ class alignas(kMaxLineBytes) LsaThread : public SoftwareContext {
   bool keeps_reads_ = false;
   uint64_t end_ = 0;  // the snapshot is the state at this time
   uint64_t newest_ = 0;
-  std::vector<Read> reads_;
+  std::vector<Read, BodyAllocator<Read, M>> reads_;
   std::vector<Held> held_;
 };
 

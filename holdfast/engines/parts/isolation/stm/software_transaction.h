@@ -142,7 +142,7 @@ class FreeForAll {
 /// heap, or even to another engine; covers() needs only the common part of it.
 ///
 /// Thread has load<T>(p), load_range(to, from, n), store<T>(p, value), store_range(to, from, n) and
-/// promote(p, n).
+/// promote(p, n). Its loads get memory from a BodyAllocator.
 template <class M, class Thread>
 class SoftwareAccess {
  public:
@@ -158,7 +158,8 @@ class SoftwareAccess {
 
   template <class T>
   static void store(T* p, T value) {
-    writing(p, sizeof(T))->store(p, value);
+    Thread* const t = writing(p, sizeof(T));
+    must_have_memory(*t, [&] { t->store(p, value); });
   }
 
   static void load_range(void* to, const void* from, size_t n) {
@@ -171,13 +172,14 @@ class SoftwareAccess {
   }
 
   static void store_range(void* to, const void* from, size_t n) {
-    writing(to, n)->store_range(to, from, n);
+    Thread* const t = writing(to, n);
+    must_have_memory(*t, [&] { t->store_range(to, from, n); });
   }
 
   static void promote(const void* p, size_t n) {
     auto* const context = static_cast<Context*>(M::context());
     if (context != nullptr && context->mode == Context::Mode::update && context->covers(p, n)) {
-      static_cast<Thread*>(context)->promote(p, n);
+      must_have_memory(*context, [&] { static_cast<Thread*>(context)->promote(p, n); });
     }
   }
 

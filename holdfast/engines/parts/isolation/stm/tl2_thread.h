@@ -18,6 +18,7 @@
 #include <cstring>
 #include <vector>
 
+#include "holdfast/engines/parts/basics/body_allocator.h"
 #include "holdfast/engines/parts/basics/ownership_table.h"
 #include "holdfast/engines/parts/basics/write_set.h"
 #include "holdfast/engines/parts/isolation/stm/software_transaction.h"
@@ -250,7 +251,7 @@ class alignas(kMaxLineBytes) Tl2Thread : public SoftwareContext {
   const uint64_t mine_;
   uint64_t start_ = 0;   // the snapshot is the state at this time
   uint64_t filter_ = 0;  // a bit for each word stored
-  std::vector<const Lock*> reads_;
+  std::vector<const Lock*, BodyAllocator<const Lock*, M>> reads_;
   std::vector<Held> held_;
   std::vector<const Lock*> newer_;  // of those held, the ones that were newer than the snapshot
 };
