@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Does the native machine open, lock, grow and map its file as documented, and explain failures?
+#include <dirent.h>
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -8,6 +10,7 @@
 #include <sys/wait.h>
 
 #include <bit>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <fstream>
@@ -17,6 +20,34 @@
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/child_process.h"
 #include "tests/native/test_file.h"
+#include "tests/sanitized.h"
+
+namespace holdfast::file_test {
+namespace {
+
+constexpr int kNever = -1;
+
+/// Entries of directories that this thread can still read, before each attempt fails; or kNever.
+thread_local int entries_until_failure = kNever;
+
+}  // namespace
+}  // namespace holdfast::file_test
+
+#if !HOLDFAST_ADDRESS_SANITIZER && !HOLDFAST_THREAD_SANITIZER
+
+// Takes the place of the system library's, which std::filesystem calls.
+extern "C" dirent* readdir(DIR* directory) {
+  static const auto original = reinterpret_cast<dirent* (*)(DIR*)>(dlsym(RTLD_NEXT, "readdir"));
+  int& left = holdfast::file_test::entries_until_failure;
+  if (left == 0) {
+    errno = ENOENT;
+    return nullptr;
+  }
+  left -= left != holdfast::file_test::kNever ? 1 : 0;
+  return original(directory);
+}
+
+#endif
 
 namespace holdfast::file_test {
 namespace {
@@ -163,6 +194,23 @@ TEST(NativeFile, NamesTheProcessThatHoldsTheLock) {
   EXPECT_NE(open(file.path()), nullptr);  // the lock ended with the process
   ::close(ready[0]);
   ::close(ready[1]);
+}
+
+// A process may end while its open files are listed.
+TEST(NativeFile, IsInUseAlsoIfTheSearchForTheHolderFails) {
+  if (kSanitized) {
+    GTEST_SKIP() << "a sanitizer has a readdir of its own";
+  }
+  constexpr int kMost = 500;
+  const NativeTestFile file;
+  const auto machine = create(file.path());
+  for (int entries = 0; entries < kMost; ++entries) {
+    entries_until_failure = entries;
+    Status status;
+    EXPECT_NO_THROW(status = NativeMachine::open(file.path(), {}).status()) << entries;
+    entries_until_failure = kNever;
+    ASSERT_EQ(status.code(), Code::busy) << entries;
+  }
 }
 
 TEST(NativeFile, ReadersKeepWritersOutButNotEachOther) {

@@ -38,20 +38,23 @@ bool holds_lock(const std::filesystem::path& description) {
 std::string lock_holder(int fd) {
   namespace fs = std::filesystem;
   struct stat wanted{};
-  std::error_code error;
   if (fstat(fd, &wanted) != 0) {
     return "another process";
   }
-  for (const fs::directory_entry& process : fs::directory_iterator("/proc", error)) {
-    const std::string id = process.path().filename();
+  // A process may end meanwhile, and then its directory has an error.
+  std::error_code error;
+  const fs::directory_iterator end;
+  for (fs::directory_iterator process("/proc", error); process != end; process.increment(error)) {
+    const std::string id = process->path().filename();
     if (id.find_first_not_of("0123456789") != std::string::npos) {
       continue;
     }
-    for (const fs::directory_entry& open : fs::directory_iterator(process.path() / "fd", error)) {
+    for (fs::directory_iterator open(process->path() / "fd", error); open != end;
+         open.increment(error)) {
       struct stat found{};
-      if (::stat(open.path().c_str(), &found) == 0 && found.st_ino == wanted.st_ino &&
+      if (::stat(open->path().c_str(), &found) == 0 && found.st_ino == wanted.st_ino &&
           found.st_dev == wanted.st_dev &&
-          holds_lock(process.path() / "fdinfo" / open.path().filename())) {
+          holds_lock(process->path() / "fdinfo" / open->path().filename())) {
         return id == std::to_string(getpid()) ? "this process" : "process " + id;
       }
     }
