@@ -3,12 +3,17 @@
 // Does a call fail alone if it gets no memory, while snapshots hold old versions? Each allocation
 // of the call fails once.
 #include <array>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "holdfast/db/views/backlog.h"
+#include "holdfast/db/views/snapshots.h"
+#include "holdfast/machine/sim/sim_machine.h"
 #include "tests/db/durable_engines.h"
 #include "tests/failing_memory.h"
 
@@ -164,6 +169,54 @@ TEST_F(DbOutOfMemoryTest, AViewEndsWithTheCallThatFails) {
       }
     });
     versions.expect_versions_freed_after_release();
+  }
+}
+
+// Destructors end shares, so that must not throw.
+TEST_F(DbOutOfMemoryTest, SharesKeepEachOldVersionOnce) {
+  using Share = std::unique_ptr<BacklogShare>;
+  constexpr size_t kVersions = 20;
+  bool failed = true;
+  for (uint64_t n = 0; failed && !testing::Test::HasFailure(); ++n) {
+    SCOPED_TRACE(n);
+    SimMachine machine;
+    Snapshots<SimMachine> snapshots(machine, 2);
+    Backlog<SimMachine> backlog(machine, snapshots, 2);
+    std::array<char, 3 * kVersions> versions{};
+    const auto replace = [&](BacklogShare& share, size_t first) {
+      share.begin();
+      for (size_t i = first; i < first + kVersions; ++i) {
+        share.add({&versions[i], 1, 2, 0});
+      }
+    };
+    Share early = backlog.take(0, 1);
+    replace(*early, 0);
+    backlog.put(0, std::move(early), true);
+    Share all = backlog.take_any(SIZE_MAX);  // has versions to free, of which it frees none
+    Share first = backlog.take(0, 1);        // two transactions of one slot
+    Share second = backlog.take(0, 1);
+    replace(*first, kVersions);
+    replace(*second, 2 * kVersions);
+    failed = Versions::fails(n, [&] {
+      EXPECT_NO_THROW(backlog.put(0, std::move(first), true));
+      EXPECT_NO_THROW(backlog.put(0, std::move(all), false));
+      EXPECT_NO_THROW(backlog.put(0, std::move(second), true));
+      backlog.put(0, backlog.take(0, kVersions), false);
+      backlog.put(0, backlog.take_any(SIZE_MAX), false);
+    });
+    std::map<void*, int> freed;
+    for (Share some = backlog.take_any(SIZE_MAX); !some->empty();
+         some = backlog.take_any(SIZE_MAX)) {
+      some->begin();
+      while (const OldVersion* const old = some->next()) {
+        ++freed[old->version];
+      }
+      backlog.put(0, std::move(some), true);
+    }
+    EXPECT_EQ(freed.size(), versions.size());
+    for (const auto& [version, times] : freed) {
+      EXPECT_EQ(times, 1);
+    }
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,7 @@ class BacklogShare {
   VersionQueue free_;  ///< no view needs these
   size_t freed_ = 0;   ///< of them, by this run of the body
   VersionQueue replaced_;
+  std::unique_ptr<BacklogShare> next_;  ///< the one that ended after this one, in Queue::ended
 };
 
 /// The old versions of a store that no transaction has freed yet. Each is in one place:
@@ -67,49 +69,55 @@ class Backlog {
   std::unique_ptr<BacklogShare> take(int slot, size_t changes) {
     Queue& queue = queue_of(slot);
     const Lock lock(queue.lock);
-    std::unique_ptr<BacklogShare> share = std::move(queue.share);
-    if (share == nullptr) {  // this thread's first transaction, or another thread has the share
-      share = std::make_unique<BacklogShare>();
+    take_back(queue);
+    if (queue.share ==
+        nullptr) {  // this thread's first transaction, or another thread has the share
+      queue.share = std::make_unique<BacklogShare>();
     }
     const size_t wanted = kFreedPerChange * (changes != 0 ? changes : queue.last_changes);
-    fill(queue, wanted, share.get());
-    return share;
+    fill(queue, wanted, queue.share.get());
+    return std::move(queue.share);
   }
   /// Takes up to `most` versions of all slots.
   std::unique_ptr<BacklogShare> take_any(size_t most) {
     auto share = std::make_unique<BacklogShare>();
-    for (const auto& queue : queues_) {
-      const Lock lock(queue->lock);
-      if (queue->share != nullptr) {
-        VersionQueue& there = queue->share->free_;
-        const size_t n = std::min(most - std::min(most, share->free_.size()), there.size());
-        for (size_t i = 0; i < n; ++i) {
-          share->free_.push_back(there[i]);
+    try {
+      for (const auto& queue : queues_) {
+        const Lock lock(queue->lock);
+        take_back(*queue);
+        if (queue->share != nullptr) {
+          share->free_.take(queue->share->free_, most - std::min(most, share->free_.size()));
         }
-        there.drop(n);
+        fill(*queue, most, share.get());
       }
-      fill(*queue, most, share.get());
+    } catch (const std::bad_alloc&) {
+      put(0, std::move(share), false);
+      throw;
     }
     return share;
   }
 
   /// Ends a share. `committed`: its transaction has returned, so what it has freed is gone.
+  /// Needs no memory, because destructors end shares.
   void put(int slot, std::unique_ptr<BacklogShare> share, bool committed) {
     Queue& queue = queue_of(slot);
     const Lock lock(queue.lock);
     if (committed) {
       share->free_.drop(share->freed_);
+      share->freed_ = 0;
       queue.last_changes = std::max(share->replaced_.size(), kLeastChanges);
-      queue.replaced.append(share->replaced_);
-    } else if (machine_.skips(Site{"backlog.abort"})) {
-      share->free_.clear();
-    }
-    share->begin();
-    if (queue.share == nullptr) {  // its memory serves the slot's next transaction
-      queue.share = std::move(share);
     } else {
-      queue.share->free_.append(share->free_);
+      if (machine_.skips(Site{"backlog.abort"})) {
+        share->free_.clear();
+      }
+      share->begin();
     }
+    std::unique_ptr<BacklogShare>* last = &queue.ended;
+    while (*last != nullptr) {
+      last = &(*last)->next_;
+    }
+    *last = std::move(share);
+    take_back(queue);
   }
 
   static constexpr size_t kFreedPerChange = 2;
@@ -124,11 +132,32 @@ class Backlog {
     VersionQueue replaced;  ///< not judged yet, in the order of their replacement
     /// The free versions of the slot's next transaction. Null: a transaction has the share.
     std::unique_ptr<BacklogShare> share;
+    /// Shares that have ended, in that order. Usually none: there was no memory to take them back.
+    std::unique_ptr<BacklogShare> ended;
     size_t last_changes = kLeastChanges;
   };
 
   Queue& queue_of(int slot) {
     return *queues_[slot < 0 ? slots_ : std::min(static_cast<size_t>(slot), slots_)];
+  }
+
+  /// Takes the versions of shares that have ended. Without memory the rest waits for another time.
+  static void take_back(Queue& queue) {
+    try {
+      while (queue.ended != nullptr) {
+        BacklogShare& share = *queue.ended;
+        queue.replaced.take(share.replaced_, SIZE_MAX);
+        if (queue.share != nullptr) {
+          queue.share->free_.take(share.free_, SIZE_MAX);
+          queue.ended = std::move(share.next_);
+        } else {  // its memory serves the slot's next transaction
+          queue.share = std::move(queue.ended);
+          queue.ended = std::move(queue.share->next_);
+        }
+      }
+    } catch (const std::bad_alloc&) {
+      // VersionQueue::take() has changed nothing.
+    }
   }
 
   void fill(Queue& queue, size_t wanted, BacklogShare* share) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -23,10 +24,12 @@ class VersionQueue {
   bool empty() const { return size() == 0; }
   const OldVersion& operator[](size_t i) const { return all_[first_ + i]; }
   void push_back(const OldVersion& old) { all_.push_back(old); }
-  void append(const VersionQueue& other) {
-    for (size_t i = 0; i < other.size(); ++i) {
-      push_back(other[i]);
-    }
+  /// Moves the first versions of `other` here, at most `most`; none if there is no memory for them.
+  void take(VersionQueue& other, size_t most) {
+    const size_t n = std::min(most, other.size());
+    const auto first = other.all_.begin() + static_cast<ptrdiff_t>(other.first_);
+    all_.insert(all_.end(), first, first + static_cast<ptrdiff_t>(n));
+    other.drop(n);
   }
   /// Removes the first n versions.
   void drop(size_t n) {
