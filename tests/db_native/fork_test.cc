@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Does a forked child get errors from its parent's database, and neither hang nor crash?
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -11,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/child_process.h"
 #include "tests/db/durable_engines.h"
 
 namespace holdfast::db::fork_test {
@@ -28,20 +28,18 @@ struct Call {
 /// Expects that each call in a forked child returns true. A child that hangs is killed. Children
 /// are slow under a sanitizer, so one makes all calls.
 void expect_in_child(const std::vector<Call>& calls) {
-  const pid_t child = fork();
-  ASSERT_NE(child, -1);
-  if (child == 0) {
-    int wrong = 0;  // the number of the call, or 0
-    for (size_t i = 0; i < calls.size() && wrong == 0; ++i) {
+  constexpr int kFirstWrong = 100;  // sanitizers have statuses of their own
+  const int how = end_of_child([&] {
+    for (size_t i = 0; i < calls.size(); ++i) {
       alarm(60);
-      wrong = calls[i].as_expected() ? 0 : static_cast<int>(i) + 1;
+      if (!calls[i].as_expected()) {
+        return kFirstWrong + static_cast<int>(i);
+      }
     }
-    _exit(wrong);
-  }
-  int how = 0;
-  ASSERT_EQ(waitpid(child, &how, 0), child);
-  ASSERT_TRUE(WIFEXITED(how)) << calls.front().name << " or a later call: " << how;
-  EXPECT_EQ(WEXITSTATUS(how), 0) << calls.at(static_cast<size_t>(WEXITSTATUS(how)) - 1).name;
+    return 0;
+  });
+  const size_t wrong = static_cast<size_t>(WEXITSTATUS(how)) - kFirstWrong;
+  EXPECT_EQ(how, 0) << (WIFEXITED(how) && wrong < calls.size() ? calls[wrong].name : "a call");
 }
 
 TEST_P(DbFork, AChildGetsErrors) {

@@ -210,7 +210,11 @@ TEST(NativeFile, IsInUseAlsoIfTheSearchForTheHolderFails) {
     EXPECT_NO_THROW(status = NativeMachine::open(file.path(), {}).status()) << entries;
     entries_until_failure = kNever;
     ASSERT_EQ(status.code(), Code::busy) << entries;
+    if (entries == 0) {
+      EXPECT_NE(status.message().find("another process"), std::string::npos) << status.message();
+    }
   }
+  expect_failure(file.path(), {}, Code::busy, "this process");
 }
 
 TEST(NativeFile, ReadersKeepWritersOutButNotEachOther) {

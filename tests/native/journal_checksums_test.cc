@@ -81,7 +81,7 @@ class ChecksumsOfHeap : public testing::TestWithParam<std::string> {
   static void work(CheckedHeap& heap, uint64_t seed) {
     Blocks* const blocks = heap.root<Blocks>("blocks").value();
     Random random(seed);
-    for (int i = 0; i < (60); ++i) {
+    for (int i = 0; i < (kSanitized ? 60 : 200); ++i) {
       const size_t at = random.below(Blocks::kBlocks);
       const uint64_t value = random.next();
       heap.update([&] {

@@ -70,8 +70,8 @@ class Backlog {
     Queue& queue = queue_of(slot);
     const Lock lock(queue.lock);
     take_back(queue);
-    if (queue.share ==
-        nullptr) {  // this thread's first transaction, or another thread has the share
+    // Without one it is this thread's first transaction, or another thread has the share.
+    if (queue.share == nullptr) {
       queue.share = std::make_unique<BacklogShare>();
     }
     const size_t wanted = kFreedPerChange * (changes != 0 ? changes : queue.last_changes);

@@ -245,6 +245,7 @@ TEST(CrashExplorer, DrawsARunUpToItsCrash) {
   Spy subject;
   subject.fault_of_crashes = Fault{"wrong", "because"};
   CrashPlan last = plan();
+  last.first_seed = 7;
   last.only_point = 9;
   const CrashReport report = explored(last, subject);
   ASSERT_EQ(report.violations.size(), 1u);
@@ -252,6 +253,7 @@ TEST(CrashExplorer, DrawsARunUpToItsCrash) {
   sim::Timeline crashed("a run");
   CrashExplorer(last, subject).draw(report.violations[0], crashed);
   EXPECT_TRUE(crashed.crash().has_value());
+  EXPECT_EQ(subject.seeds, (std::vector<uint64_t>{7, 7})) << "the run, and its drawing";
   Violation without = report.violations[0];
   without.point = kNever;
   sim::Timeline whole("a run");

@@ -168,13 +168,28 @@ void SimMedium::clear(size_t begin, size_t end) {
   if (foreign) {
     foreign_.erase(begin, end, [](size_t, size_t) {});
   }
+  forget_stores_beside(begin, end);
 }
 
 void SimMedium::clear_stray_stores(size_t begin, size_t end) {
-  begin = std::max(begin, beside_from_);
-  end = std::min(end, beside_to_);
-  if (begin < end) [[unlikely]] {
-    arena_.give_up(begin, end);
+  const size_t from = std::max(begin, beside_from_);
+  const size_t to = std::min(end, beside_to_);
+  if (from < to) [[unlikely]] {
+    arena_.give_up(from, to);
+    forget_stores_beside(from, to);
+  }
+}
+
+void SimMedium::forget_stores_beside(size_t begin, size_t end) {
+  if (begin <= beside_from_) {
+    beside_from_ = std::max(beside_from_, end);
+  }
+  if (beside_to_ <= end) {
+    beside_to_ = std::min(beside_to_, begin);
+  }
+  if (beside_from_ >= beside_to_) {
+    beside_from_ = ~size_t{0};
+    beside_to_ = 0;
   }
 }
 

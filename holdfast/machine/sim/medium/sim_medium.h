@@ -92,6 +92,8 @@ class SimMedium {
   void clear(size_t begin, size_t end);
   /// Undoes the stray stores to an arena range in which nothing is mapped.
   void clear_stray_stores(size_t begin, size_t end);
+  /// The range is zero: no store beside the medium is left there.
+  void forget_stores_beside(size_t begin, size_t end);
 
   const SimOptions& options_;
   Arena& arena_;

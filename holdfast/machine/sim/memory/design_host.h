@@ -232,9 +232,10 @@ class DesignHost final : private DesignContext, private AddressTableClient {
   static constexpr size_t kHooks = 25;
   void met(Hook hook) { ++met_[static_cast<size_t>(hook)]; }
 
-  /// Returns the result of f(), which asks the design. If that throws, the machine ends, because a
-  /// line may be on its way between two caches. The design is not asked any more, and the result
-  /// is `without`: a store buffer would else ask again, even when its thread has ended.
+  /// Returns the result of f(), which asks the design in a hook that may lack room. If that throws,
+  /// the machine ends, because a line may be on its way between two caches. Such hooks are not
+  /// called any more, and the result is `without`: a store buffer would else ask again, even when
+  /// its thread has ended.
   template <class R, class F>
   R guarded(const R& without, F&& f) {
     if (design_failed_) {

@@ -163,6 +163,25 @@ TEST_F(StampedLogsTest, SpaceIsFreeOnceItsBlocksAreHome) {
   EXPECT_EQ(clock_.now.load(), 9u);
 }
 
+/// Transactions use a copy of the home.
+class StampedLogsOfACopy : public StampedLogsTest {
+ protected:
+  StampedLogsOfACopy() {
+    regions_.data = machine_.medium().map(0, kPageBytes, nullptr, MapMode::copy_on_write).value();
+    start();
+  }
+};
+
+TEST_F(StampedLogsOfACopy, CountTheBytesThatComeHome) {
+  commit(0, 1, 8, 11);
+  commit(1, 2, 16, 12);
+  const uint64_t before = statistics_.sum().bytes_written;
+  EXPECT_TRUE(logs().reclaim_all());
+  EXPECT_EQ(statistics_.sum().bytes_written - before, 2 * sizeof(uint64_t));
+  EXPECT_EQ(SimMachine::load(reinterpret_cast<const uint64_t*>(regions_.home + 16)), 12u);
+  EXPECT_EQ(word(16), 0u) << "the owner stores there";
+}
+
 TEST_F(StampedLogsTest, BlocksBehindATransactionThatRunsStay) {
   for (uint64_t time = 1; time <= 5; ++time) {
     commit(1, time, 8 * time, time);
