@@ -332,12 +332,33 @@ class Compaction {
     }
   }
 
+  /// In a transaction. Whether the chunk begins a run in the list of free ones. A chunk inside of a
+  /// block or of a merged run may look like that: it has the user's bytes, or earlier ones.
+  bool is_free_run(Chunk* chunk) {
+    if (chunk->kind != static_cast<uint64_t>(ChunkKind::free_run)) {
+      return false;
+    }
+    const ChunkShape shape = header_->shape();
+    if (!shape.has_maps()) {
+      return true;  // runs are never merged, so no such chunk lies inside of one
+    }
+    const Chunk* previous = chunk->previous;
+    if (previous == nullptr) {
+      return header_->free_runs == chunk;
+    }
+    const auto offset = static_cast<uint64_t>(reinterpret_cast<const std::byte*>(previous) - data_);
+    return offset % shape.chunk_bytes == 0 && offset / shape.chunk_bytes < header_->top &&
+           previous->next == chunk;
+  }
+
   /// Takes a free run out of the list, or the space above the highest chunk in use. Returns its
   /// bytes; 0 if it is no free run any more.
   size_t park(uint64_t index) {
     size_t bytes = 0;
+    bool parked = false;
     update_([&] {
       bytes = 0;
+      parked = false;
       const uint64_t top = header_->top;
       Chunk* run = allocator().chunk_at(index);
       if (header_->parked.load() != nullptr) {
@@ -347,16 +368,17 @@ class Compaction {
         const uint64_t length = header_->limit - top;
         run = allocator().take_chunks(length);  // may be another run, if that one is long enough
         run->detail = length;
-      } else if (index < top && run->kind == static_cast<uint64_t>(ChunkKind::free_run)) {
+      } else if (index < top && is_free_run(run)) {
         allocator().unlink(run);
       } else {
         return;
       }
       run->kind = static_cast<uint64_t>(ChunkKind::large);
       header_->parked = run;
+      parked = true;
       bytes = allocator().index_of(run) == index ? run->detail * header_->chunk_bytes : 0;
     });
-    if (bytes == 0) {
+    if (parked && bytes == 0) {
       unpark();
     }
     return bytes;

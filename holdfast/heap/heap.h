@@ -251,7 +251,8 @@ class Heap {
   /// Gives space that no object uses back to the file system, and returns the number of bytes.
   /// Takes many small transactions; others may run meanwhile. Objects do not move, so a chunk with
   /// one object stays. It returns 0 on a machine or file system that takes nothing back, and with
-  /// layout `cells`; the space serves later allocations of any size all the same.
+  /// layout `cells`; the space serves later allocations of any size all the same. Threads take
+  /// turns. misuse: in a transaction.
   Result<uint64_t> compact();
 
   /// Returns whether p points into this heap's data.
@@ -280,7 +281,7 @@ class Heap {
   using Atomic = typename Machine::template Atomic<T>;
 
   explicit Heap(Machine& machine)
-      : machine_(machine), file_(machine), growing_(make_object<Atomic<uint64_t>>(machine)) {}
+      : machine_(machine), file_(machine), turns_(make_object<Turns>(machine)) {}
 
   const Regions& regions() const { return file_.regions(); }
   DataHeader<E>* header() const { return reinterpret_cast<DataHeader<E>*>(regions().data); }
@@ -353,7 +354,11 @@ class Heap {
   }
   Status why_not_ready(Context::Mode mode);
   static constexpr bool kBorrows = requires(E& e, const Loan& loan) { e.lend(loan); };
-  class Growing;
+  class Alone;
+  struct Turns {
+    Atomic<uint64_t> growing{};     // 1 while a thread makes the heap larger
+    Atomic<uint64_t> compacting{};  // 1 while a thread is in compact()
+  };
   class Lending;
   Status grow(size_t bytes);
   size_t with_reserve(size_t bytes);
@@ -478,7 +483,7 @@ class Heap {
   const Description* description_ = nullptr;
   std::unique_ptr<E> engine_;
   std::unique_ptr<PositionLag<Machine>> lag_;  // null: the engine waits, or lags by itself
-  Atomic<uint64_t>* growing_;                  // 1 while a thread makes the heap larger
+  Turns* turns_;
   RecoveryReport recovery_;
   bool closed_ = true;
   int partitions_ = 0;

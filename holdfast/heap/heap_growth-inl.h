@@ -30,8 +30,39 @@ void Heap<E>::discard(std::byte* p, size_t n) {
   }
 }
 
+/// Admits one thread at a time.
+template <class E>
+class Heap<E>::Alone {
+ public:
+  /// Waits until `taken` is 0, and makes it 1.
+  Alone(Machine& machine, Atomic<uint64_t>& taken) : taken_(taken) {
+    uint64_t expected = 0;
+    while (!taken_.compare_exchange(expected, 1)) {
+      machine.wait_while(taken_, uint64_t{1});
+      expected = 0;
+    }
+  }
+  ~Alone() { taken_.store(0); }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+
+ private:
+  Atomic<uint64_t>& taken_;
+};
+
 template <class E>
 Result<uint64_t> Heap<E>::compact() {
+  constexpr auto kMode = Context::Mode::update;
+  if (Machine::context() != nullptr) {
+    return Status(
+        Code::misuse,
+        "heap.compact() was called inside a transaction, which may bring back what it has "
+        "freed; call it after update() has returned");
+  }
+  if (!is_open(kMode)) {
+    return why_not_ready(kMode);
+  }
+  const Alone alone(machine_, turns_->compacting);
   uint64_t returned = 0;
   const Status status = compacting([&](auto& compaction) {
     compaction.drain();
@@ -45,28 +76,9 @@ Result<uint64_t> Heap<E>::compact() {
   return status.ok() ? Result<uint64_t>(returned) : Result<uint64_t>(status);
 }
 
-/// Admits one thread at a time to the size of the heap.
-template <class E>
-class Heap<E>::Growing {
- public:
-  explicit Growing(Heap& heap) : heap_(heap) {
-    uint64_t expected = 0;
-    while (!heap_.growing_->compare_exchange(expected, 1)) {
-      heap_.machine_.wait_while(*heap_.growing_, uint64_t{1});
-      expected = 0;
-    }
-  }
-  ~Growing() { heap_.growing_->store(0); }
-  Growing(const Growing&) = delete;
-  Growing& operator=(const Growing&) = delete;
-
- private:
-  Heap& heap_;
-};
-
 template <class E>
 Status Heap<E>::grow(size_t bytes) {
-  const Growing alone(*this);
+  const Alone alone(machine_, turns_->growing);
   try {
     if (regions().bytes < bytes) {
       return grow_alone(bytes, with_reserve(bytes));
@@ -203,7 +215,7 @@ class Heap<E>::Lending {
 template <class E>
 Status Heap<E>::update_with_loan(Partitions partitions, FunctionRef<void()> body, uint64_t bytes) {
   machine_.reach(Probe{"heap.lends"});
-  const Growing alone(*this);
+  const Alone alone(machine_, turns_->growing);
   Lending lending(*this);
   try {
     Status status = lending.lend(bytes);

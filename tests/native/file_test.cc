@@ -3,6 +3,7 @@
 // Does the native machine open, lock, grow and map its file as documented, and explain failures?
 #include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -194,6 +195,23 @@ TEST(NativeFile, NamesTheProcessThatHoldsTheLock) {
   EXPECT_NE(open(file.path()), nullptr);  // the lock ended with the process
   ::close(ready[0]);
   ::close(ready[1]);
+}
+
+// The program's output would go into the heap.
+TEST(NativeFile, HasNoNumberOfAStandardStream) {
+  const NativeTestFile file;
+  const auto closed = [] {
+    return fcntl(0, F_GETFD) == -1 && fcntl(1, F_GETFD) == -1 && fcntl(2, F_GETFD) == -1;
+  };
+  const int how = end_of_child([&] {
+    for (int stream = 0; stream <= 2; ++stream) {
+      ::close(stream);
+    }
+    const bool after_creation = create(file.path()) != nullptr && closed();
+    const bool after_opening = open(file.path()) != nullptr && closed();
+    return after_creation && after_opening ? 0 : 1;
+  });
+  EXPECT_EQ(how, 0);
 }
 
 // A process may end while its open files are listed.

@@ -211,5 +211,53 @@ TEST_P(HeapCompaction, OpeningLinksAParkedRunOnceTheFileSaysOpen) {
   EXPECT_TRUE(linked > 0 || GetParam() != engines().front());
 }
 
+TEST_P(HeapCompaction, AnotherOneLeavesAParkedRunAlone) {
+  SimMachine machine(machine_for(GetParam()));
+  auto heap = H::create(machine, small_heap_options(GetParam())).value();
+  fill(*heap);
+  int parked = 0;
+  compact(*heap, [&](std::byte*, size_t) {
+    compact(*heap);
+    EXPECT_TRUE(has_leftovers(*heap));
+    ++parked;
+  });
+  EXPECT_GT(parked, 0);
+  EXPECT_FALSE(has_leftovers(*heap));
+  expect_sound(*heap);
+}
+
+/// Batches that wait until a size class is done have one place for all classes.
+TEST_P(HeapCompaction, ThreadsTakeTurns) {
+  constexpr size_t kSize = 160;  // not of the class of boxes
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    SimOptions options = machine_for(GetParam());
+    options.seed = seed;
+    SimMachine machine(options);
+    auto heap = H::create(machine, small_heap_options(GetParam())).value();
+    fill(*heap);
+    std::vector<void*> others(400);
+    for (void*& block : others) {
+      heap->update([&] { block = H::allocate(kSize); }).check();
+    }
+    for (void* block : others) {
+      heap->update([&] { H::deallocate(block, kSize); }).check();
+    }
+    machine.run_threads(2, [&](int) { heap->compact().status().check(); });
+    EXPECT_FALSE(has_leftovers(*heap));
+    ASSERT_NO_FATAL_FAILURE(expect_sound(*heap));
+  }
+}
+
+/// A transaction may bring back what it has freed.
+TEST_P(HeapCompaction, IsRefusedInATransaction) {
+  SimMachine machine(machine_for(GetParam()));
+  auto heap = H::create(machine, small_heap_options(GetParam())).value();
+  Status status;
+  heap->update([&] { status = heap->compact().status(); }).check();
+  EXPECT_EQ(status.code(), Code::misuse) << status.to_string();
+  heap->read([&] { status = heap->compact().status(); }).check();
+  EXPECT_EQ(status.code(), Code::misuse) << status.to_string();
+}
+
 }  // namespace
 }  // namespace holdfast::compaction_test

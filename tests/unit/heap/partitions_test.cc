@@ -224,5 +224,27 @@ TEST(HeapPartitionsOptions, ThereIsALimit) {
   }
 }
 
+// Frees of a partition merge no runs, so compaction does, and finds an entry of its list inside of
+// a run that it has merged.
+TEST_P(HeapPartitions, CompactionMergesRunsOnce) {
+  constexpr size_t kTwo = kChunk + 100;
+  constexpr size_t kFive = 4 * kChunk + 100;
+  const std::vector<void*> two = allocate({0}, 1, kTwo);
+  const std::vector<void*> five = allocate({0}, 1, kFive);
+  const std::vector<void*> last = allocate({0}, 1, kTwo);
+  ASSERT_EQ(*chunks(five).begin(), *chunks(two).begin() + 2);
+  free({0}, five, kFive);
+  free({0}, two, kTwo);
+  Compaction<H::Engine>(
+      reinterpret_cast<std::byte*>(heap_->superblock().base),
+      [&](FunctionRef<void()> body) { heap_->update(body).check(); },
+      [&](FunctionRef<void()> body) { heap_->read(body).check(); })
+      .for_each_free_run([](std::byte*, size_t) {});
+  expect_sound({{last, kTwo}});
+  const std::vector<void*> again = allocate({0}, 3, kTwo);
+  expect_apart(again, last);
+  expect_sound({{last, kTwo}, {again, kTwo}});
+}
+
 }  // namespace
 }  // namespace holdfast::partitions_test

@@ -91,12 +91,25 @@ Status check_regular(const File& file) {
   return S_ISREG(info.st_mode) ? Status() : not_regular(file.path(), info.st_mode);
 }
 
+/// Gives the file another number if it has that of a closed standard stream. The program's output
+/// would go into the file.
+int above_standard_streams(int fd) {
+  if (fd < 0 || fd > STDERR_FILENO) {
+    return fd;
+  }
+  const int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int error = errno;
+  ::close(fd);
+  errno = error;
+  return above;
+}
+
 Result<File> open_existing(const std::string& path, int flags) {
   if (Status status = check_path(path); !status.ok()) {
     return status;
   }
   // Non-blocking, because the name may lead to a pipe.
-  const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK);
+  const int fd = above_standard_streams(::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK));
   if (fd < 0) {
     return file_error(path, "cannot be opened", errno);
   }
@@ -234,7 +247,8 @@ Result<File> create_file(const std::string& path) {
   if (Status status = check_path(path); !status.ok()) {
     return status;
   }
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const int fd =
+      above_standard_streams(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (fd < 0) {
     return errno == EEXIST ? take_empty_file(path) : creation_error(path, errno);
   }
