@@ -78,9 +78,11 @@ class Writable(State, MutableMapping[bytes, bytes]):
 
     def clear(self) -> None:
         """Deletes all keys, in several writes."""
-        walk = iter(self.keys())
-        while batch := [(self, key, None) for _, key in zip(range(1000), walk, strict=False)]:
-            self._native.write(batch, True)
+        start: Bytes | None = None
+        # Each time a new view, because a view keeps the values that have been deleted since.
+        while keys := list(self.keys(start, limit=1000)):
+            self._native.write([(self, key, None) for key in keys], True)
+            start = keys[-1]
 
 
 # A change for write(): key and value, or map, key and value. The value None deletes the key.

@@ -139,4 +139,4 @@ class Items(_View[tuple[bytes, bytes]], ItemsView[bytes, bytes]):
         key, value = item
         if self._walk.limit is not None:
             return any((as_bytes(key), value) == other for other in self)
-        return self._walk.holds(key) and self._source._find(key) == value
+        return value is not None and self._walk.holds(key) and self._source._find(key) == value

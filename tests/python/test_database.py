@@ -83,6 +83,7 @@ def test_it_is_a_mapping_like_a_dict(db):
     assert list(db) == list(ordered) and list(db.values()) == list(ordered.values())
     assert list(reversed(db)) == list(reversed(ordered)) and len(db) == len(model) and db
     assert db.popitem() == next(iter(ordered.items()))
+    assert ("missing", None) not in db.items() and not {("missing", None)} & db.items()
     db.clear()
     assert not db and len(db) == 0
     with pytest.raises(KeyError):
@@ -434,6 +435,14 @@ def test_a_full_database_loses_nothing(open_database):
         assert dict(db) == written
         db["more"] = bytes(10_000_000)
         db.verify()
+
+
+def test_a_database_does_not_grow_while_it_is_cleared(open_database):
+    db = open_database(initial_bytes=1 << 20)
+    db.update({f"{i:08}": bytes(10) for i in range(20_000)})
+    before = os.path.getsize(db.path)
+    db.clear()
+    assert not db and os.path.getsize(db.path) == before
 
 
 @pytest.mark.parametrize("engine", sample.BOTH)
