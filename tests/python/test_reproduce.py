@@ -137,6 +137,9 @@ def test_every_claim_reads_an_existing_figure():
     groups = {claim.group for claim in everything if claim.paper == "fur"}
     assert groups == {f"F{n}" for n in range(1, 14)} | {f"FS{n}" for n in range(1, 4)}
     assert all(claim.sentence.endswith(".") for claim in everything)
+    for claim in everything:
+        if " at least " in claim.sentence and not isinstance(claim.value, bool):
+            assert claim.tolerance.startswith("at least "), claim.id
     # A claim must keep a point to look at when --quick leaves points out.
     quick = figures.load_all(quick=True)
     assert claims.load(quick)
