@@ -80,6 +80,9 @@ class HeapIterator final : public Iterator {
 
   /// Moves one entry in the buffer's direction.
   void step_along(Step step) {
+    if (is_lost()) [[unlikely]] {
+      return;
+    }
     if (at_ != last_) {
       entry_ = *++at_;
     } else if (Valid()) {
@@ -88,12 +91,12 @@ class HeapIterator final : public Iterator {
         return;
       }
       ahead_ = std::min(std::max(kFirstAhead, 2 * ahead_), kMostAhead);
-      fill_from_entry(step);
+      fill(step, entry_->key());
     }
   }
   /// Moves one entry against the buffer's direction. At the buffer's beginning reads one entry.
   void step_against(Step step) {
-    if (!Valid()) {
+    if (!Valid() || is_lost()) {
       return;
     }
     if (at_ != buffer_.begin()) {
@@ -101,17 +104,19 @@ class HeapIterator final : public Iterator {
       return;
     }
     ahead_ = 0;
-    fill_from_entry(step);
+    fill(step, entry_->key());
   }
 
-  /// A forked child may not look at the entry: the heap is not mapped there.
-  void fill_from_entry(Step step) {
-    if (store_.forked_child()) [[unlikely]] {
-      entry_ = nullptr;
-      status_ = translated(store_.check_process());
-      return;
+  /// Ends the iterator in a forked child, which may not look at entries: the heap is not mapped
+  /// there.
+  bool is_lost() {
+    if (!store_.forked_child()) [[likely]] {
+      return false;
     }
-    fill(step, entry_->key());
+    at_ = last_ = nullptr;
+    entry_ = nullptr;
+    status_ = translated(store_.check_process());
+    return true;
   }
 
   /// Fills the buffer with the entry that `step` leads to from `from`, and entries behind it.
