@@ -473,12 +473,11 @@ TEST(NativeFile, GrowsByRealBlocks) {
   EXPECT_GE(info.st_blocks * 512, static_cast<off_t>(kMiB));
 }
 
-// A limit on the size of files imitates a full disk. It applies to a child process only.
+// A limit on the size of files, as a full disk. It applies to a child process only.
 TEST(NativeFile, AGrowthThatFailsLeavesTheFileAsItWas) {
   const NativeTestFile file;
   create(file.path());
   const int how = end_of_child([&] {
-    signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{2 * kMiB, 2 * kMiB};
     auto machine = NativeMachine::open(file.path(), {});
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0 || !machine || !(*machine)->medium().grow(kMiB).ok()) {

@@ -10,6 +10,7 @@
 #include <bit>
 #include <cerrno>
 #include <cinttypes>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -71,6 +72,31 @@ void* map_at(std::byte* address, size_t n, int protection, int flags, int fd, si
   return p;
 }
 
+/// While it lasts, growth beyond the limit for files (RLIMIT_FSIZE) is an error, EFBIG, and no
+/// signal, which would end the process.
+class NoSizeSignal {
+ public:
+  NoSizeSignal() {
+    sigemptyset(&signal_);
+    sigaddset(&signal_, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+  }
+  ~NoSizeSignal() {
+    if (sigismember(&before_, SIGXFSZ) == 0) {
+      const timespec at_once{};
+      while (sigtimedwait(&signal_, nullptr, &at_once) == -1 && errno == EINTR) {
+      }
+      pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
+  }
+  NoSizeSignal(const NoSizeSignal&) = delete;
+  NoSizeSignal& operator=(const NoSizeSignal&) = delete;
+
+ private:
+  sigset_t signal_{};
+  sigset_t before_{};
+};
+
 }  // namespace
 
 NativeMedium::NativeMedium(native::File file, size_t bytes, native::Persistence persistence,
@@ -101,6 +127,7 @@ Status NativeMedium::grow(size_t n) {
   if (n <= old) {
     return {};
   }
+  const NoSizeSignal no_signal;
   // Real blocks, because a store to a hole in the file would kill the process once the disk is
   // full.
   int error = 0;
@@ -143,6 +170,7 @@ Status NativeMedium::forget_cache() {
 Status NativeMedium::grow_without_blocks(size_t n) {
   const std::lock_guard lock(mutex_);
   if (n > bytes_.load(std::memory_order_relaxed)) {
+    const NoSizeSignal no_signal;
     if (ftruncate(file_.fd(), static_cast<off_t>(n)) != 0) {
       return native::file_error(name(), "cannot grow", errno);
     }
