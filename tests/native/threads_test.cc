@@ -5,11 +5,13 @@
 #include <sched.h>
 
 #include <atomic>
+#include <csignal>
 #include <set>
 #include <stdexcept>
 #include <thread>
 
 #include "holdfast/machine/native/native_machine.h"
+#include "tests/child_process.h"
 #include "tests/native/test_file.h"
 
 namespace holdfast::threads_test {
@@ -111,6 +113,29 @@ TEST_F(NativeThreads, GuestsTakeTurnsInTheBackgroundThreadsSlot) {
   }).join();
   machine->set_background(nullptr);
   std::thread(guest).join();
+}
+
+// A program may block a signal in its threads, and wait for it.
+TEST_F(NativeThreads, ABackgroundThreadTakesNoSignalOfTheProgram) {
+  const int how = end_of_child([&] {
+    const auto machine = make(3);
+    NativeMachine::Atomic<uint64_t> calls{0};
+    machine->set_background([&] {
+      calls.fetch_add(1);
+      return false;
+    });
+    machine->wait_while(calls, uint64_t{0});
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    kill(getpid(), SIGUSR1);
+    const timespec longest{60, 0};
+    const bool got = sigtimedwait(&signals, nullptr, &longest) == SIGUSR1;
+    machine->set_background(nullptr);
+    return got ? 0 : 1;
+  });
+  EXPECT_EQ(how, 0);
 }
 
 TEST_F(NativeThreads, BesideABackgroundThreadTheLastSlotIsForGuests) {

@@ -2,7 +2,6 @@
 #include "holdfast/machine/native/medium/journaled_memory.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,13 +9,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstring>
 #include <mutex>
 #include <new>
 #include <utility>
 
 #include "holdfast/machine/native/medium/file.h"
+#include "holdfast/machine/native/threads/threads.h"
 
 namespace holdfast::native {
 namespace {
@@ -41,15 +40,7 @@ Result<std::unique_ptr<JournaledMemory>> JournaledMemory::open(
 }
 
 void JournaledMemory::start_threads() {
-  // Signals of the program are for its own threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  struct Restore {
-    const sigset_t& mask;
-    ~Restore() { pthread_sigmask(SIG_SETMASK, &mask, nullptr); }
-  } const restore{before};  // also if the system has no thread
+  const native::NoSignals no_signals;
   threads_.emplace_back([this] { journal_->flush_in_background(); });
   threads_.emplace_back(
       [this] { journal_->checkpoint_in_background([this] { give_pages_back(); }); });

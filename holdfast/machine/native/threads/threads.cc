@@ -65,14 +65,25 @@ void run_pinned(int n, const std::vector<int>& processors, FunctionRef<void(int)
   }
 }
 
+NoSignals::NoSignals() {
+  sigset_t signals;
+  sigfillset(&signals);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGPROF}) {
+    sigdelset(&signals, own);
+  }
+  pthread_sigmask(SIG_BLOCK, &signals, &before_);
+}
+
 Background::Background(std::function<void()> prepare, std::function<bool()> f,
-                       std::vector<int> processors)
-    : thread_([this, prepare = std::move(prepare), f = std::move(f),
-               processors = std::move(processors)] {
+                       std::vector<int> processors) {
+  const NoSignals no_signals;
+  thread_ = std::thread(
+      [this, prepare = std::move(prepare), f = std::move(f), processors = std::move(processors)] {
         run_on(processors);  // the new thread has inherited its creator's pinning
         prepare();
         loop(f);
-      }) {}
+      });
+}
 
 Background::~Background() {
   {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <csignal>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -22,6 +23,19 @@ std::vector<int> allowed_processors();
 /// that left an f. Thread i is pinned to processor i modulo their number, because some schedulers
 /// keep several threads on one processor for as long as a benchmark lasts.
 void run_pinned(int n, const std::vector<int>& processors, FunctionRef<void(int)> f);
+
+/// Threads that are started while it lasts take no signal that is sent to the process: those are
+/// for the program's own threads. They keep the signals of faults and of profilers.
+class NoSignals {
+ public:
+  NoSignals();
+  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  NoSignals(const NoSignals&) = delete;
+  NoSignals& operator=(const NoSignals&) = delete;
+
+ private:
+  sigset_t before_{};
+};
 
 /// A thread that calls f over and over. After a call that returns false it sleeps for 10 to 200
 /// microseconds. It ends at a MediumFailure; the destructor stops and joins it.
