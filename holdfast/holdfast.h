@@ -8,8 +8,10 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "holdfast/engines/romulus/romulus.h"
+#include "holdfast/heap/file/inspect.h"
 #include "holdfast/heap/file/native_heap_file.h"
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/native/native_machine.h"
@@ -21,15 +23,16 @@ namespace holdfast {
 using DefaultEngine = RomulusLog<NativeMachine>;
 using DefaultHeap = Heap<DefaultEngine>;
 
-/// Opens the heap in the file `path`, or creates it if there is no such file.
+/// Opens the heap in the file `path`. Creates it if there is no such file, or if it is empty or its
+/// creation was interrupted.
 inline Result<std::unique_ptr<DefaultHeap>> open_or_create(const std::string& path,
                                                            const NativeOptions& native = {},
                                                            const CreateOptions& options = {}) {
   auto heap = DefaultHeap::open(path, {}, native);
-  if (heap || heap.status().code() != Code::not_found) {
-    return heap;
-  }
-  return DefaultHeap::create(path, options, native);
+  const Code code = heap.status().code();
+  const bool missing =
+      code == Code::not_found || (code == Code::wrong_format && is_unfinished_heap(path));
+  return missing ? DefaultHeap::create(path, options, native) : std::move(heap);
 }
 
 }  // namespace holdfast

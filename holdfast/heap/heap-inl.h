@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "holdfast/heap/caught_at_start.h"
-#include "holdfast/heap/file/inspect.h"
 
 namespace holdfast {
 
@@ -140,7 +139,7 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptio
       heap->file_.keep_newest();  // before anything relies on what it says
     }
     status = status.ok() ? heap->map_and_recover(*description, merged) : status;
-    if (status.ok() && !heap->read_only_ && (s.clean || heap->file_.raised())) {
+    if (status.ok() && !heap->read_only_ && (s.clean || heap->file_.must_publish())) {
       // Before any transaction: recovery may read no log of a heap that counts as closed.
       heap->file_.set_clean(false);
       status = heap->file_.publish();
@@ -349,6 +348,16 @@ std::optional<RootInfo> Heap<E>::describe(std::string_view name) const {
 }
 
 template <class E>
+std::vector<RootInfo> Heap<E>::list_roots() {
+  std::vector<RootInfo> list;
+  read([&] {
+    use_metadata<E>();
+    list = roots().list();
+  }).check();
+  return list;
+}
+
+template <class E>
 Result<std::byte*> Heap<E>::find_root(std::string_view name, const RootType& type,
                                       const RootMigration* migrate) {
   std::optional<RootInfo> info;
@@ -406,64 +415,6 @@ Status Heap<E>::announce_growth() {
     Compaction<E>(regions().data, changing, reading).finish();
   }
   return {};
-}
-
-template <class E>
-template <class NativeOptions>
-Result<std::unique_ptr<Heap<E>>> Heap<E>::create(const std::string& path,
-                                                 const CreateOptions& options,
-                                                 NativeOptions native) {
-  if (options.max_threads < 1 || options.max_threads > kMaxThreads) {
-    return Status(Code::invalid_argument,
-                  "max_threads is from 1 to " + std::to_string(kMaxThreads));
-  }
-  native.create = true;
-  native.max_threads = options.max_threads;
-  auto machine = Machine::open(path, native);
-  if (!machine) {
-    return machine.status();
-  }
-  auto heap = create(**machine, options);
-  if (heap) {
-    (*heap)->owned_ = std::move(*machine);
-  } else {
-    remove_file(path);  // a failed creation leaves a file that is not a heap
-  }
-  return heap;
-}
-
-template <class E>
-template <class NativeOptions>
-Result<std::unique_ptr<Heap<E>>> Heap<E>::open(const std::string& path, const OpenOptions& options,
-                                               NativeOptions native) {
-  native.create = false;
-  if (native.max_threads < 0) {
-    return Status(Code::invalid_argument,
-                  "max_threads is from 1 to " + std::to_string(kMaxThreads));
-  }
-  if (auto info = inspect_heap_file(path)) {
-    const auto recorded = static_cast<int>(info->superblock.slots) - 1;  // one is the machine's own
-    const bool raise = native.max_threads > recorded && !native.read_only;
-    if (raise && native.max_threads <= kMaxThreads && !info->superblock.clean) {
-      NativeOptions first = native;  // recovers the logs, which are laid out for this number
-      first.max_threads = recorded;
-      if (auto heap = open(path, options, first); !heap) {
-        return heap;
-      } else if (Status status = (*heap)->close(); !status.ok()) {
-        return status;
-      }
-    }
-    native.max_threads = raise ? native.max_threads : recorded;
-  }
-  auto machine = Machine::open(path, native);
-  if (!machine) {
-    return machine.status();
-  }
-  auto heap = open(**machine, options);
-  if (heap) {
-    (*heap)->owned_ = std::move(*machine);
-  }
-  return heap;
 }
 
 template <class E>

@@ -72,9 +72,10 @@ class Heap {
   /// Opens a heap and recovers it. Reports damage before it changes anything.
   static Result<std::unique_ptr<Heap>> open(Machine& machine, const OpenOptions& options = {});
 
-  /// Create and open a heap in a file, on the native machine. `native` says how (domain, read_only,
-  /// ...). Opening with native.max_threads above the recorded number raises that one, unless the
-  /// opening is read-only; a smaller one has no effect.
+  /// Create and open a heap in a file, on the native machine. create() takes an empty file, and one
+  /// whose creation was interrupted. `native` says how (domain, read_only, ...). Opening with
+  /// native.max_threads above the recorded number raises that one, unless the opening is read-only;
+  /// a smaller one has no effect.
   template <class NativeOptions>
   static Result<std::unique_ptr<Heap>> create(const std::string& path, const CreateOptions& options,
                                               NativeOptions native);
@@ -209,14 +210,7 @@ class Heap {
     }
   }
 
-  std::vector<RootInfo> list_roots() {
-    std::vector<RootInfo> list;
-    read([&] {
-      use_metadata<E>();
-      list = roots().list();
-    }).check();
-    return list;
-  }
+  std::vector<RootInfo> list_roots();
 
   /// Validates the allocator's metadata and compares it with the blocks that `reachable` reports: a
   /// block that no structure owns is a leak. Then verify_pages(). Call it while no transaction
@@ -496,5 +490,6 @@ class Heap {
 #include "holdfast/heap/heap-inl.h"
 #include "holdfast/heap/heap_blocks-inl.h"
 #include "holdfast/heap/heap_growth-inl.h"
+#include "holdfast/heap/heap_in_file-inl.h"
 #include "holdfast/heap/heap_lag-inl.h"
 #include "holdfast/heap/heap_partitions-inl.h"

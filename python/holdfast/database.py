@@ -49,7 +49,8 @@ def open(
     journal_bytes: int | None = None,
     max_threads: int = 0,
 ) -> "Database":
-    """Opens the database in this file. Makes it if there is no file, unless create=False.
+    """Opens the database in this file. Makes it if there is no file, unless create=False. A file
+    that is empty, or whose creation was interrupted, counts as none.
 
     One process at a time may have it open for writing. Any number may have it open with
     read_only=True, while no process has it open for writing.

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "holdfast/heap/file/superblock.h"
 #include "tests/db/db_file.h"
 
 namespace holdfast::db::opening_test {
@@ -144,6 +145,28 @@ TEST_F(Names, AnEmptyFileIsANewDatabase) {
   options.create_if_missing = false;
   ASSERT_TRUE(open(in("empty")).ok());
   EXPECT_EQ(get(*db, "key"), "value");
+}
+
+TEST_F(Names, AnInterruptedCreationIsANewDatabase) {
+  const auto kill_creation = [&] {
+    std::ofstream file(in("killed"), std::ios::trunc);
+    file.seekp(kSuperblockBytes) << kUnfinished << std::string(kSuperblockBytes, '\0');
+  };
+  kill_creation();
+  expect_words(open(in("killed")), "beginning of a heap: no database is in it yet");
+  EXPECT_TRUE(std::filesystem::exists(in("killed")));
+  for (const bool refuses_existing : {false, true}) {
+    kill_creation();
+    options.create_if_missing = true;
+    options.error_if_exists = refuses_existing;
+    ASSERT_TRUE(open(in("killed")).ok());
+    put(*db, "key", "value");
+    db.reset();
+    options.error_if_exists = false;
+    ASSERT_TRUE(open(in("killed")).ok());
+    EXPECT_EQ(get(*db, "key"), "value");
+    db.reset();
+  }
 }
 
 /// Persistent memory is emulated on an ordinary file only if the caller asks for it.

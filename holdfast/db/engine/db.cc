@@ -194,12 +194,14 @@ DbEngine::Opened open_file(const Options& options, const std::string& name) {
                             "max_threads is from 1 to " + std::to_string(kMostThreads) +
                                 "; 0 stands for the file's number, or the default of a new file");
   }
-  const bool empty = is_empty_file(name);  // for example from mkstemp
-  if (exists(name) && options.error_if_exists) {
+  // A program may have made an empty file, for example with mkstemp.
+  const bool unfinished = is_unfinished_heap(name);
+  const bool there = exists(name) && !unfinished;
+  if (there && options.error_if_exists) {
     return holdfast::Status(Code::invalid_argument, name + " exists (error_if_exists is true)",
                             EEXIST);
   }
-  if (exists(name) && !empty) {
+  if (there) {
     auto info = inspect_heap_file(name);
     const Superblock* const recorded = info ? &info->superblock : nullptr;
     const DbEngine& engine = engine_of_file(recorded);
@@ -222,9 +224,12 @@ DbEngine::Opened open_file(const Options& options, const std::string& name) {
   if (!options.create_if_missing || options.read_only) {
     const char* const why =
         options.read_only ? ", and read_only creates nothing" : " (create_if_missing is false)";
-    return empty ? holdfast::Status(Code::wrong_format,
-                                    name + " is empty: no database is in it yet" + why)
-                 : holdfast::Status(Code::invalid_argument, name + " does not exist" + why, ENOENT);
+    if (!unfinished) {
+      return holdfast::Status(Code::invalid_argument, name + " does not exist" + why, ENOENT);
+    }
+    const char* const what =
+        is_empty_file(name) ? " is empty" : " has only the beginning of a heap";
+    return holdfast::Status(Code::wrong_format, name + what + ": no database is in it yet" + why);
   }
   CreateOptions create;
   create.engine = options.engine.empty() ? kDefaultEngine : options.engine;

@@ -114,9 +114,9 @@ class HeapFile {
     superblock_.capacity = std::max(superblock_.capacity, limit_);
     return {};
   }
-  /// Returns whether opening has raised the limit or the number of slots, so that publish() must
-  /// record it.
-  bool raised() const { return raised_; }
+  /// Returns whether opening has raised the limit or the number of slots, which publish() records,
+  /// or has found one copy only: until there are two, the mark of a creation may stand beside it.
+  bool must_publish() const { return raised_ || healed_; }
   /// Returns whether the machine has more thread slots than the heap has logs for.
   bool lacks_slots() const { return static_cast<uint32_t>(machine_.slots()) > superblock_.slots; }
 

@@ -58,10 +58,16 @@ Status plan_journal(M& machine, const CreateOptions& options, const Description&
   return engine.check_journal();
 }
 
-/// Makes a new heap's file as long as its extents. A journal gets its blocks when it uses them.
+/// Makes a new heap's file as long as its extents, and marks it as unfinished first, if the medium
+/// can. A journal gets its blocks when it uses them.
 template <class M>
 Status lay_out(M& machine, const Superblock& superblock) {
   auto& medium = machine.medium();
+  if constexpr (requires { medium.write_first(kSuperblockBytes, kUnfinished); }) {
+    if (Status status = medium.write_first(kSuperblockBytes, kUnfinished); !status.ok()) {
+      return status;
+    }
+  }
   if constexpr (Journals<M>) {
     if (superblock.has_journal()) {
       const uint64_t begin = superblock.file_offset(ExtentKind::journal);

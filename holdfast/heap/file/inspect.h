@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading a heap file's superblocks without opening the heap, so without locking or recovery.
+// Reading a heap file's superblocks without opening the heap, so without locking or recovery. And
+// files whose creation as a heap has not ended.
 #pragma once
 
 #include <string>
@@ -20,6 +21,14 @@ struct HeapFileInfo {
 
 /// Reads the superblocks. Works on a heap in use. Never changes the file.
 Result<HeapFileInfo> inspect_heap_file(const std::string& path);
+
+/// Returns whether the file is empty, or holds only the beginning of a heap: its creation was
+/// interrupted, or goes on.
+bool is_unfinished_heap(const std::string& path);
+
+/// Empties such a file, so that a heap can be made in it. Leaves all others as they are. busy: the
+/// creation goes on.
+Status empty_unfinished_heap(const std::string& path);
 
 /// Deletes the file of a heap whose creation has failed. Ignores errors.
 void remove_file(const std::string& path);

@@ -64,8 +64,17 @@ Status newer_features(uint64_t unknown) {
                                   " (bits " + bits + "); use a newer Holdfast"};
 }
 
+bool all_zero(std::span<const std::byte> bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
+}
+
 /// Returns why a header has no valid superblock.
 Status explain(std::span<const std::byte> header, std::span<const Result<Superblock>> tried) {
+  if (is_unfinished(header)) {
+    return {Code::wrong_format,
+            "there is no heap in the file, because its creation was interrupted; create it again, "
+            "or delete the file"};
+  }
   for (const auto& copy : tried) {
     if (copy.status().code() == Code::corrupt) {
       return {Code::corrupt, "both superblocks are damaged; restore the file from a copy"};
@@ -74,8 +83,7 @@ Status explain(std::span<const std::byte> header, std::span<const Result<Superbl
   if (header.empty()) {
     return {Code::wrong_format, "the file is empty and no Holdfast heap"};
   }
-  const auto page = header.first(std::min(header.size(), kPageBytes));
-  if (std::all_of(page.begin(), page.end(), [](std::byte b) { return b == std::byte{0}; })) {
+  if (all_zero(header.first(std::min(header.size(), kPageBytes)))) {
     return {Code::wrong_format,
             "there is no heap in the file; perhaps its creation was interrupted: delete it"};
   }
@@ -327,6 +335,17 @@ Result<Superblock> choose(std::span<const std::byte> header, const std::string& 
   }
   const Status why = explain(header, copies);
   return Status(why.code(), name + ": " + why.message());
+}
+
+bool is_unfinished(std::span<const std::byte> header) {
+  const auto second = from(header, kSuperblockBytes);
+  if (second.size() < kUnfinished.size() ||
+      std::memcmp(second.data(), kUnfinished.data(), kUnfinished.size()) != 0 ||
+      !all_zero(second.subspan(kUnfinished.size()))) {
+    return false;
+  }
+  // A crash may tear the first copy. A newer version may have made one that is whole.
+  return format_of(header) == 0 || decode(header).status().code() == Code::corrupt;
 }
 
 Status validate(const Superblock& s, uint64_t file_bytes, const std::string& name) {

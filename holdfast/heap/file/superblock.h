@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "holdfast/base/round.h"
@@ -21,6 +22,9 @@ inline constexpr size_t kSuperblockBytes = 16384;  ///< room for one copy
 inline constexpr size_t kSuperblocks = 2;
 inline constexpr size_t kHeaderBytes = kSuperblocks * kSuperblockBytes;
 inline constexpr size_t kMostExtents = 512;
+/// Stands in the place of the second copy from the begin of a heap's creation until the first copy
+/// is durable. Zeros follow. It tells an interrupted creation from a file that is no heap.
+inline constexpr std::string_view kUnfinished = "The creation of a Holdfast heap has begun.\n";
 
 /// The content of an extent. A later version adds kinds with a feature bit that says how programs
 /// treat a kind that they do not know.
@@ -125,6 +129,10 @@ Result<Superblock> decode(std::span<const std::byte> bytes);
 /// is shorter. Takes the valid copy, or the newer of two valid ones. Reads format 1 too. `name` is
 /// the file, for messages. *healed: one of the copies is damaged.
 Result<Superblock> choose(std::span<const std::byte> header, const std::string& name, bool* healed);
+
+/// Returns whether a file that begins with these bytes, as for choose(), holds the beginning of a
+/// heap whose creation has not ended: nothing that anybody has stored.
+bool is_unfinished(std::span<const std::byte> header);
 
 /// Checks that all values are plausible, and that a file of this size can hold the heap. Later
 /// steps trust them.

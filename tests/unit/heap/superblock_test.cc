@@ -275,6 +275,31 @@ TEST(SuperblockChoice, SaysWhyThereIsNone) {
   EXPECT_EQ(reason(header), "file: both superblocks are damaged; restore the file from a copy");
 }
 
+TEST(SuperblockChoice, KnowsTheBeginningOfACreation) {
+  Bytes header(kHeaderBytes);
+  const auto text = std::as_bytes(std::span(kUnfinished));
+  std::copy(text.begin(), text.end(), header.begin() + kSuperblockBytes);
+  EXPECT_TRUE(is_unfinished(header));
+  EXPECT_TRUE(is_unfinished(std::span(header).first(kSuperblockBytes + text.size())));
+  EXPECT_FALSE(is_unfinished(std::span(header).first(kSuperblockBytes + text.size() - 1)));
+  EXPECT_FALSE(is_unfinished({}));
+  EXPECT_FALSE(is_unfinished(Bytes(kHeaderBytes)));
+  bool healed = false;
+  const Status why = choose(header, "file", &healed).status();
+  EXPECT_EQ(why.code(), Code::wrong_format);
+  EXPECT_NE(why.message().find("its creation was interrupted"), std::string::npos);
+
+  const Bytes sound_one = encode(sound()).value();
+  std::copy(sound_one.begin(), sound_one.end(), header.begin());
+  EXPECT_FALSE(is_unfinished(header));
+  EXPECT_TRUE(choose(header, "file", &healed).ok());
+  EXPECT_TRUE(healed);
+  header[100] ^= std::byte{1};
+  EXPECT_TRUE(is_unfinished(header)) << "the first copy is torn";
+  header.back() = std::byte{1};
+  EXPECT_FALSE(is_unfinished(header)) << "data of another file";
+}
+
 TEST(SuperblockPageChecksums, CountTheJournalsPagesOnlyIfTheyLieBeforeAnotherRegion) {
   Superblock s;
   s.append(ExtentKind::data, 3 * kPageBytes);

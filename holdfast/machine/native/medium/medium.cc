@@ -154,6 +154,21 @@ Status NativeMedium::grow(size_t n) {
   return {};
 }
 
+Status NativeMedium::write_first(size_t offset, std::string_view text) {
+  const NoSizeSignal no_signal;
+  ssize_t done = 0;
+  do {
+    done = ::pwrite(file_.fd(), text.data(), text.size(), static_cast<off_t>(offset));
+  } while (done < 0 && errno == EINTR);
+  if (done != static_cast<ssize_t>(text.size())) {
+    return native::file_error(name(), "cannot be written", done < 0 ? errno : ENOSPC);
+  }
+  if (domain() != Domain::process) {
+    sync_.wait_durable();
+  }
+  return {};
+}
+
 Status NativeMedium::forget_cache() {
   if (read_only_ || !waits_for_device()) {
     return {};

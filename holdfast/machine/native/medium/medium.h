@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "holdfast/machine/machine.h"
@@ -42,6 +43,9 @@ class NativeMedium {
   // Acquire, with the release in grow(): a thread that sees the new size finds the file that long.
   size_t bytes() const { return bytes_.load(std::memory_order_acquire); }
   Status grow(size_t n);
+  /// Writes into a file without bytes, durably, before the first grow(), which keeps this. The
+  /// bytes do not count until then.
+  Status write_first(size_t offset, std::string_view text);
   /// As grow(), for a range that nothing maps: it gets no blocks, and a store to it may find the
   /// disk full. Not durable before the next grow().
   Status grow_without_blocks(size_t n);
