@@ -31,7 +31,7 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::create(const std::string& path,
   if (heap) {
     (*heap)->owned_ = std::move(*machine);
   } else {
-    remove_file(path);  // a failed creation leaves a file that is not a heap
+    (*machine)->medium().remove_name();  // the file is not a heap
   }
   return heap;
 }

@@ -5,7 +5,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
@@ -139,6 +142,29 @@ TEST_F(Creation, OverwritesNothingElse) {
     EXPECT_FALSE(DefaultHeap::create(path(), create_, native_).ok());
     EXPECT_EQ(this->bytes(), bytes);
   }
+}
+
+TEST_F(Creation, ThatFailsRemovesItsFileOnly) {
+  const std::string others = file_.directory() + "/other";
+  for (const bool renamed : {false, true}) {
+    NativeOptions failing = native_;
+    failing.sync = [&](int) {
+      if (renamed) {
+        std::ofstream(others) << "other";
+        EXPECT_EQ(rename(others.c_str(), path().c_str()), 0);
+      }
+      return EIO;
+    };
+    EXPECT_EQ(DefaultHeap::create(path(), create_, failing).status().code(), Code::io_error);
+    EXPECT_EQ(std::filesystem::exists(path()), renamed);
+  }
+  EXPECT_EQ(bytes(), "other");
+}
+
+TEST_F(Creation, ThatFailsAtOnceRemovesItsFile) {
+  native_.domain = Domain::pmem;
+  EXPECT_EQ(open_or_create().status().code(), Code::unsupported);
+  EXPECT_FALSE(std::filesystem::exists(path()));
 }
 
 TEST_F(Creation, ThatGoesOnIsNotDisturbed) {

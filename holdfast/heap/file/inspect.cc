@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
-#include <system_error>
 #include <vector>
 
 #include "holdfast/machine/native/medium/file.h"
@@ -78,11 +76,6 @@ Status empty_unfinished_heap(const std::string& path) {
     return native::file_error(path, "cannot be emptied", errno);
   }
   return {};
-}
-
-void remove_file(const std::string& path) {
-  std::error_code ignored;
-  std::filesystem::remove(path, ignored);
 }
 
 }  // namespace holdfast

@@ -30,7 +30,4 @@ bool is_unfinished_heap(const std::string& path);
 /// creation goes on.
 Status empty_unfinished_heap(const std::string& path);
 
-/// Deletes the file of a heap whose creation has failed. Ignores errors.
-void remove_file(const std::string& path);
-
 }  // namespace holdfast

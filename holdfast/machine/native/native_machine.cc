@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/machine/native/native_machine.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <latch>
 #include <new>
@@ -42,7 +40,7 @@ Result<std::unique_ptr<NativeMachine>> NativeMachine::open(const std::string& pa
   auto size = file->size();
   if (!persistence || !size) {
     if (options.create) {
-      ::unlink(path.c_str());
+      file->remove_name();
     }
     return persistence ? size.status() : persistence.status();
   }

@@ -261,7 +261,7 @@ Result<File> create_file(const std::string& path) {
     status = sync_directory(path);
   }
   if (!status.ok()) {
-    ::unlink(path.c_str());
+    file.remove_name();
     return status;
   }
   return file;
@@ -317,6 +317,15 @@ Result<uint64_t> File::bytes_in_memory() const {
     }
   }
   return kilobytes * 1024;
+}
+
+void File::remove_name() const {
+  struct stat ours{};
+  struct stat named{};
+  if (fstat(fd_, &ours) == 0 && lstat(path_.c_str(), &named) == 0 && ours.st_ino == named.st_ino &&
+      ours.st_dev == named.st_dev) {
+    ::unlink(path_.c_str());
+  }
 }
 
 Result<bool> File::has_writer() const {

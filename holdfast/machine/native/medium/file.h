@@ -53,6 +53,9 @@ class File {
   /// Returns the bytes of this process's mappings of the file that are in memory. Takes longer the
   /// more memory the process has. Code::unsupported if the system does not show them.
   Result<uint64_t> bytes_in_memory() const;
+  /// Deletes the name of a file that could not become a heap. Leaves it if it leads elsewhere by
+  /// now: another program has renamed a file, or the working directory has changed.
+  void remove_name() const;
   /// True if another opening has the file locked for changes. Readers do not count. Asks about the
   /// lock and does not take it.
   Result<bool> has_writer() const;

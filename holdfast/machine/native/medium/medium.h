@@ -93,6 +93,8 @@ class NativeMedium {
   /// Brings all lines home and leaves the journal empty. Makes the table of page checksums of a new
   /// heap that does not use its journal. OK without a journal.
   Status close_journal();
+  /// Deletes the file's name after a failed creation, unless it leads to another file by now.
+  void remove_name() const { file_.remove_name(); }
   /// Closes a forked child's copy of the file, so that the child does not keep the parent's lock.
   void leave_to_parent() { file_.close(); }
   /// Whether the journal may give the memory of private pages back that equal the file. Not at
