@@ -54,11 +54,12 @@ struct Range {
 ///
 /// Thread safety. Any thread may call any function, at any time; Verify names the one exception.
 /// Threads beyond Options::max_threads wait for each other's calls. A thread counts from its first
-/// call until it ends. Delete iterators and transactions, and release snapshots, before the
-/// database. Inside a body of Transact, use only the Transaction that the body is given. After
-/// fork() the child process cannot use the database; its calls return InvalidArgument. key() and
-/// value() of its parent's iterators have no bytes there, so it must not call them. Deleting its
-/// copy leaves the database to the parent.
+/// call until it ends. Delete the database when all other calls have returned: a crash may take a
+/// write that ends later. Delete iterators and transactions, and release snapshots, before that.
+/// Inside a body of Transact, use only the Transaction that the body is given. After fork() the
+/// child process cannot use the database; its calls return InvalidArgument. key() and value() of
+/// its parent's iterators have no bytes there, so it must not call them. Deleting its copy leaves
+/// the database to the parent.
 ///
 /// A program may derive a class of its own, such as a model for tests. It has to override LevelDB's
 /// functions only. Those of Holdfast's own that it leaves out return null or NotSupported.

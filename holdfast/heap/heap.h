@@ -50,11 +50,12 @@ namespace holdfast {
 /// own. CreateOptions::partitions is their number. An engine that knows partitions (HasPartitions)
 /// runs transactions of different ones beside each other; others isolate all transactions as ever.
 ///
-/// Thread safety. Any thread may call update and read at any time. A thread counts from its first
-/// call until it ends. With more than max_threads threads, the further ones wait for each other's
-/// transactions. Beside an engine's background thread, so does the last one of max_threads; if
-/// max_threads is 1, further threads get too_many_threads then. Only one thread at a time may call
-/// the other functions. After fork() the child gets misuse, and may destroy its copy of the heap.
+/// Thread safety. Any thread may call update and read at any time before close(). A thread counts
+/// from its first call until it ends. With more than max_threads threads, the further ones wait for
+/// each other's transactions. Beside an engine's background thread, so does the last one of
+/// max_threads; if max_threads is 1, further threads get too_many_threads then. Only one thread at
+/// a time may call the other functions. After fork() the child gets misuse, and may destroy its
+/// copy of the heap.
 ///
 /// Errors. After a failed write to the medium the heap is poisoned: every call returns io_error
 /// until the heap is opened again.
@@ -88,7 +89,9 @@ class Heap {
   ~Heap() { static_cast<void>(close()); }
 
   /// Brings the file up to date and ends the use of the heap, on any thread, even beyond
-  /// max_threads. The destructor calls it and ignores errors.
+  /// max_threads. Later calls return misuse. Call it while no transaction runs: it waits for none,
+  /// and a crash may take an update that ends after it has begun. The destructor calls it and
+  /// ignores errors. misuse: in a transaction of this heap.
   Status close();
 
   /// Runs body as one transaction. Returns a Status if the body returns void or a Status, else a

@@ -114,6 +114,12 @@ Status Heap<E>::close() {
   if (closed_) {
     return {};
   }
+  const auto* const running = static_cast<const Context*>(Machine::context());
+  if (running != nullptr && running->data == regions().data) {
+    return {Code::misuse,
+            "heap.close() was called inside a transaction of the heap, which has not committed; "
+            "call it after update() has returned"};
+  }
   if constexpr (requires { machine_.forked_child(); }) {
     if (machine_.forked_child()) {  // mappings and threads exist in the parent only
       closed_ = true;

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "holdfast/engines/parts/any/any_engine.h"
+#include "holdfast/heap/file/inspect.h"
 #include "tests/engine_options.h"
 #include "tests/native/test_file.h"
 #include "tests/native/world.h"
@@ -106,6 +107,20 @@ TEST_P(CloseTest, WhenTheThreadHasReturnedItsSlots) {
     status = Status(Code::io_error, "not closed");
   }).join();
   EXPECT_EQ(status.to_string(), "ok");
+  expect_all();
+}
+
+TEST_P(CloseTest, IsRefusedInATransaction) {
+  auto heap = make({});
+  count_up(*heap);
+  Status inside;
+  heap->update([&] { inside = heap->close(); }).check();
+  EXPECT_EQ(inside.code(), Code::misuse) << inside.to_string();
+  heap->read([&] { inside = heap->close(); }).check();
+  EXPECT_EQ(inside.code(), Code::misuse) << inside.to_string();
+  EXPECT_FALSE(inspect_heap_file(file_.path()).value().superblock.clean);
+  EXPECT_EQ(heap->close().to_string(), "ok");
+  heap.reset();
   expect_all();
 }
 
