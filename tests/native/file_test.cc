@@ -28,6 +28,11 @@ namespace {
 
 constexpr int kNever = -1;
 
+/// Whether this thread's allocations of blocks are those of tmpfs of an older kernel while a timer
+/// runs: a signal comes during each one and ends it.
+thread_local bool signals_end_allocations = false;
+volatile sig_atomic_t signals_seen = 0;
+
 /// Entries of directories that this thread can still read, before each attempt fails; or kNever.
 thread_local int entries_until_failure = kNever;
 
@@ -35,6 +40,21 @@ thread_local int entries_until_failure = kNever;
 }  // namespace holdfast::file_test
 
 #if !HOLDFAST_ADDRESS_SANITIZER && !HOLDFAST_THREAD_SANITIZER
+
+// Takes the place of the system library's, which NativeMedium calls.
+extern "C" int posix_fallocate(int fd, off_t offset, off_t bytes) {
+  static const auto original =
+      reinterpret_cast<int (*)(int, off_t, off_t)>(dlsym(RTLD_NEXT, "posix_fallocate"));
+  if (holdfast::file_test::signals_end_allocations) {
+    const sig_atomic_t before = holdfast::file_test::signals_seen;
+    raise(SIGPROF);
+    if (holdfast::file_test::signals_seen != before) {
+      constexpr sig_atomic_t kEnough = 100;
+      return before < kEnough ? EINTR : EIO;
+    }
+  }
+  return original(fd, offset, bytes);
+}
 
 // Takes the place of the system library's, which std::filesystem calls.
 extern "C" dirent* readdir(DIR* directory) {
@@ -497,6 +517,25 @@ TEST(NativeFile, AGrowthThatFailsLeavesTheFileAsItWas) {
   struct stat info{};
   ASSERT_EQ(stat(file.path().c_str(), &info), 0);
   EXPECT_EQ(info.st_size, static_cast<off_t>(2 * kMiB));
+}
+
+TEST(NativeFile, ATimerDoesNotKeepAGrowthFromItsEnd) {
+  if (kSanitized) {
+    GTEST_SKIP() << "a sanitizer delivers signals in its own way";
+  }
+  const NativeTestFile file;
+  const auto machine = create(file.path());
+  struct sigaction counting{};
+  struct sigaction before{};
+  counting.sa_handler = [](int) { signals_seen = signals_seen + 1; };
+  signals_seen = 0;
+  ASSERT_EQ(sigaction(SIGPROF, &counting, &before), 0);
+  signals_end_allocations = true;
+  const Status status = machine->medium().grow(kMiB);
+  signals_end_allocations = false;
+  sigaction(SIGPROF, &before, nullptr);
+  EXPECT_TRUE(status.ok()) << status.to_string();
+  EXPECT_EQ(signals_seen, 1) << "the signal comes when the growth has ended";
 }
 
 TEST(NativeFile, AForkedChildKnowsItAndHasNoMappings) {

@@ -72,28 +72,32 @@ void* map_at(std::byte* address, size_t n, int protection, int flags, int fd, si
   return p;
 }
 
-/// While it lasts, growth beyond the limit for files (RLIMIT_FSIZE) is an error, EFBIG, and no
-/// signal, which would end the process.
-class NoSizeSignal {
+/// While it lasts, this thread takes no signals; they come at its end. On tmpfs of older kernels a
+/// signal ends an allocation and takes its blocks back, so with a timer it would never get to its
+/// end. And growth beyond the limit for files (RLIMIT_FSIZE) is an error, EFBIG, and no signal,
+/// which would end the process.
+class SignalsLater {
  public:
-  NoSizeSignal() {
-    sigemptyset(&signal_);
-    sigaddset(&signal_, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+  SignalsLater() {
+    sigset_t all{};
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
   }
-  ~NoSizeSignal() {
+  ~SignalsLater() {
     if (sigismember(&before_, SIGXFSZ) == 0) {
+      sigset_t size_signal{};
+      sigemptyset(&size_signal);
+      sigaddset(&size_signal, SIGXFSZ);
       const timespec at_once{};
-      while (sigtimedwait(&signal_, nullptr, &at_once) == -1 && errno == EINTR) {
+      while (sigtimedwait(&size_signal, nullptr, &at_once) == -1 && errno == EINTR) {
       }
-      pthread_sigmask(SIG_SETMASK, &before_, nullptr);
     }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
-  NoSizeSignal(const NoSizeSignal&) = delete;
-  NoSizeSignal& operator=(const NoSizeSignal&) = delete;
+  SignalsLater(const SignalsLater&) = delete;
+  SignalsLater& operator=(const SignalsLater&) = delete;
 
  private:
-  sigset_t signal_{};
   sigset_t before_{};
 };
 
@@ -127,7 +131,7 @@ Status NativeMedium::grow(size_t n) {
   if (n <= old) {
     return {};
   }
-  const NoSizeSignal no_signal;
+  const SignalsLater signals_later;
   // Real blocks, because a store to a hole in the file would kill the process once the disk is
   // full.
   int error = 0;
@@ -155,7 +159,7 @@ Status NativeMedium::grow(size_t n) {
 }
 
 Status NativeMedium::write_first(size_t offset, std::string_view text) {
-  const NoSizeSignal no_signal;
+  const SignalsLater signals_later;
   ssize_t done = 0;
   do {
     done = ::pwrite(file_.fd(), text.data(), text.size(), static_cast<off_t>(offset));
@@ -185,7 +189,7 @@ Status NativeMedium::forget_cache() {
 Status NativeMedium::grow_without_blocks(size_t n) {
   const std::lock_guard lock(mutex_);
   if (n > bytes_.load(std::memory_order_relaxed)) {
-    const NoSizeSignal no_signal;
+    const SignalsLater signals_later;
     if (ftruncate(file_.fd(), static_cast<off_t>(n)) != 0) {
       return native::file_error(name(), "cannot grow", errno);
     }
