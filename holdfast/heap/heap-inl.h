@@ -11,25 +11,25 @@ namespace holdfast {
 
 template <class E>
 Result<std::unique_ptr<Heap<E>>> Heap<E>::create(Machine& machine, const CreateOptions& options) {
-  auto description = EngineFactory<E>::describe(options.engine);
-  if (!description) {
-    return description.status();
-  }
-  Options merged = options.options;
-  merged.insert(options.run_options.begin(), options.run_options.end());
-  if (Status status = check_option_names(**description, merged); !status.ok()) {
-    return status;
-  }
-  if (options.partitions < 0 || options.partitions > Partitions::kMost) {
-    return Status(Code::invalid_argument,
-                  "partitions is from 0 to " + std::to_string(Partitions::kMost));
-  }
-  const int slots = std::max(options.slots, machine.slots());
-  if (auto area = (*description)->area_bytes(merged, slots); !area) {
-    return area.status();
-  }
-  std::unique_ptr<Heap> heap(new Heap(machine));
   try {
+    auto description = EngineFactory<E>::describe(options.engine);
+    if (!description) {
+      return description.status();
+    }
+    Options merged = options.options;
+    merged.insert(options.run_options.begin(), options.run_options.end());
+    if (Status status = check_option_names(**description, merged); !status.ok()) {
+      return status;
+    }
+    if (options.partitions < 0 || options.partitions > Partitions::kMost) {
+      return Status(Code::invalid_argument,
+                    "partitions is from 0 to " + std::to_string(Partitions::kMost));
+    }
+    const int slots = std::max(options.slots, machine.slots());
+    if (auto area = (*description)->area_bytes(merged, slots); !area) {
+      return area.status();
+    }
+    std::unique_ptr<Heap> heap(new Heap(machine));
     Status status = heap->file_.create(options, **description);
     if (status.ok()) {
       status = heap->start(*description, options.engine, merged,
@@ -45,12 +45,12 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::create(Machine& machine, const CreateO
     if (!status.ok()) {
       return status;
     }
+    heap->closed_ = false;
+    give_back_memory(machine, true);
+    return heap;
   } catch (...) {
-    return caught_at_start(heap->file_.name());
+    return caught_at_start(machine.medium().name());
   }
-  heap->closed_ = false;
-  give_back_memory(machine, true);
-  return heap;
 }
 
 /// Asks the medium to take the content over without a copy. Returns false if it cannot.
@@ -113,8 +113,8 @@ Status Heap<E>::fill(const CreateOptions& o) {
 
 template <class E>
 Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptions& options) {
-  std::unique_ptr<Heap> heap(new Heap(machine));
   try {
+    std::unique_ptr<Heap> heap(new Heap(machine));
     Status status = heap->file_.read(options.max_bytes);
     if (!status.ok()) {
       return status;
@@ -149,12 +149,12 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptio
     if (!status.ok()) {
       return status;
     }
+    heap->closed_ = false;
+    give_back_memory(machine, true);
+    return heap;
   } catch (...) {
-    return caught_at_start(heap->file_.name());
+    return caught_at_start(machine.medium().name());
   }
-  heap->closed_ = false;
-  give_back_memory(machine, true);
-  return heap;
 }
 
 /// Checks that the engine runs in the domain, and that its area has the length that it needs,

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "holdfast/heap/caught_at_start.h"
 #include "holdfast/heap/file/inspect.h"
 
 namespace holdfast {
@@ -18,22 +19,26 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::create(const std::string& path,
     return Status(Code::invalid_argument,
                   "max_threads is from 1 to " + std::to_string(kMaxThreads));
   }
-  if (Status status = empty_unfinished_heap(path); !status.ok()) {
-    return status;
+  try {
+    if (Status status = empty_unfinished_heap(path); !status.ok()) {
+      return status;
+    }
+    native.create = true;
+    native.max_threads = options.max_threads;
+    auto machine = Machine::open(path, native);
+    if (!machine) {
+      return machine.status();
+    }
+    auto heap = create(**machine, options);
+    if (heap) {
+      (*heap)->owned_ = std::move(*machine);
+    } else {
+      (*machine)->medium().remove_name();  // the file is not a heap
+    }
+    return heap;
+  } catch (...) {
+    return caught_at_start(path);
   }
-  native.create = true;
-  native.max_threads = options.max_threads;
-  auto machine = Machine::open(path, native);
-  if (!machine) {
-    return machine.status();
-  }
-  auto heap = create(**machine, options);
-  if (heap) {
-    (*heap)->owned_ = std::move(*machine);
-  } else {
-    (*machine)->medium().remove_name();  // the file is not a heap
-  }
-  return heap;
 }
 
 template <class E>
@@ -45,29 +50,34 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::open(const std::string& path, const Op
     return Status(Code::invalid_argument,
                   "max_threads is from 1 to " + std::to_string(kMaxThreads));
   }
-  if (auto info = inspect_heap_file(path)) {
-    const auto recorded = static_cast<int>(info->superblock.slots) - 1;  // one is the machine's own
-    const bool raise = native.max_threads > recorded && !native.read_only;
-    if (raise && native.max_threads <= kMaxThreads && !info->superblock.clean) {
-      NativeOptions first = native;  // recovers the logs, which are laid out for this number
-      first.max_threads = recorded;
-      if (auto heap = open(path, options, first); !heap) {
-        return heap;
-      } else if (Status status = (*heap)->close(); !status.ok()) {
-        return status;
+  try {
+    if (auto info = inspect_heap_file(path)) {
+      const auto recorded =
+          static_cast<int>(info->superblock.slots) - 1;  // one is the machine's own
+      const bool raise = native.max_threads > recorded && !native.read_only;
+      if (raise && native.max_threads <= kMaxThreads && !info->superblock.clean) {
+        NativeOptions first = native;  // recovers the logs, which are laid out for this number
+        first.max_threads = recorded;
+        if (auto heap = open(path, options, first); !heap) {
+          return heap;
+        } else if (Status status = (*heap)->close(); !status.ok()) {
+          return status;
+        }
       }
+      native.max_threads = raise ? native.max_threads : recorded;
     }
-    native.max_threads = raise ? native.max_threads : recorded;
+    auto machine = Machine::open(path, native);
+    if (!machine) {
+      return machine.status();
+    }
+    auto heap = open(**machine, options);
+    if (heap) {
+      (*heap)->owned_ = std::move(*machine);
+    }
+    return heap;
+  } catch (...) {
+    return caught_at_start(path);
   }
-  auto machine = Machine::open(path, native);
-  if (!machine) {
-    return machine.status();
-  }
-  auto heap = open(**machine, options);
-  if (heap) {
-    (*heap)->owned_ = std::move(*machine);
-  }
-  return heap;
 }
 
 }  // namespace holdfast

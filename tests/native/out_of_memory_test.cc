@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Does an update fail alone if it gets no memory, with each engine? Each allocation of an update
-// fails once, from the begin of its body to the end of its commit. The body may swallow that.
+// fails once, from the begin of its body to the end of its commit. The body may swallow that. And
+// are a creation and an opening without memory an error that leaves nothing behind?
 #include <gtest/gtest.h>
 
 #include <array>
@@ -19,6 +20,7 @@
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/engine_options.h"
 #include "tests/failing_memory.h"
+#include "tests/native/journal_engines.h"
 #include "tests/native/test_file.h"
 
 namespace holdfast::out_of_memory_test {
@@ -230,6 +232,36 @@ TEST_P(OutOfMemoryTest, AnUpdateWhoseBodySwallowsItFails) {
   }
   swallows_ = true;
   fail_each();
+}
+
+TEST(OutOfMemory, IsAnErrorOfCreationsAndOpenings) {
+  if (kSanitized) {
+    GTEST_SKIP() << "a sanitizer has operators of its own";
+  }
+  const NativeTestFile file("/dev/shm");
+  NativeOptions native;
+  native.domain = Domain::file;
+  native.sync = [](int) { return 0; };
+  CreateOptions create;
+  create.engine = engines_by_journal(true).front();
+  create.bytes = 256 << 10;
+  create.journal_bytes = 64 << 10;
+  create.max_threads = 3;
+  const auto fail_each = [&](auto&& call, auto&& see) {
+    bool failed = true;
+    for (uint64_t n = 0; failed && !HasFailure(); ++n) {
+      failing_memory::until_failure = n;
+      const Status status = call().status();
+      failed = failing_memory::until_failure == failing_memory::kNever;
+      failing_memory::until_failure = failing_memory::kNever;
+      EXPECT_TRUE(status.ok() || failed) << "allocation " << n << ": " << status.to_string();
+      see(status.ok());
+    }
+  };
+  fail_each([&] { return H::create(file.path(), create, native); },
+            [&](bool made) { EXPECT_EQ(std::filesystem::remove(file.path()), made); });
+  H::create(file.path(), create, native).value()->close().check();
+  fail_each([&] { return H::open(file.path(), {}, native); }, [](bool /*opened*/) {});
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, OutOfMemoryTest, testing::ValuesIn(variants()),

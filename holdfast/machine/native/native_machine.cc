@@ -30,22 +30,32 @@ Result<std::unique_ptr<NativeMachine>> NativeMachine::open(const std::string& pa
   if (!htm) {
     return htm.status();
   }
-  auto file = options.create ? native::create_file(path)
-                             : native::open_file(path, options.read_only ? native::Access::read
-                                                                         : native::Access::change);
-  if (!file) {
-    return file.status();
-  }
-  auto persistence = native::choose_persistence(path, native::examine(file->fd()), options);
-  auto size = file->size();
-  if (!persistence || !size) {
-    if (options.create) {
-      file->remove_name();
+  try {
+    auto file = options.create
+                    ? native::create_file(path)
+                    : native::open_file(
+                          path, options.read_only ? native::Access::read : native::Access::change);
+    if (!file) {
+      return file.status();
     }
-    return persistence ? size.status() : persistence.status();
+    auto persistence = native::choose_persistence(path, native::examine(file->fd()), options);
+    auto size = file->size();
+    if (!persistence || !size) {
+      if (options.create) {
+        file->remove_name();
+      }
+      return persistence ? size.status() : persistence.status();
+    }
+    return std::unique_ptr<NativeMachine>(new NativeMachine(
+        std::move(*file), static_cast<size_t>(size->bytes), *persistence, *htm, options));
+  } catch (...) {
+    if (options.create) {  // no memory; the new file may be there, and is empty
+      if (auto left = native::create_file(path)) {
+        left->remove_name();
+      }
+    }
+    throw;
   }
-  return std::unique_ptr<NativeMachine>(new NativeMachine(
-      std::move(*file), static_cast<size_t>(size->bytes), *persistence, *htm, options));
 }
 
 NativeMachine::NativeMachine(native::File file, size_t bytes,

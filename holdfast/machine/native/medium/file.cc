@@ -108,12 +108,13 @@ Result<File> open_existing(const std::string& path, int flags) {
   if (Status status = check_path(path); !status.ok()) {
     return status;
   }
+  std::string name = path;  // before the file is open: there may be no memory
   // Non-blocking, because the name may lead to a pipe.
   const int fd = above_standard_streams(::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK));
   if (fd < 0) {
     return file_error(path, "cannot be opened", errno);
   }
-  File file(fd, path);
+  File file(fd, std::move(name));
   if (Status status = check_regular(file); !status.ok()) {
     return status;
   }
@@ -247,12 +248,13 @@ Result<File> create_file(const std::string& path) {
   if (Status status = check_path(path); !status.ok()) {
     return status;
   }
+  std::string name = path;  // as in open_existing()
   const int fd =
       above_standard_streams(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (fd < 0) {
     return errno == EEXIST ? take_empty_file(path) : creation_error(path, errno);
   }
-  File file(fd, path);
+  File file(fd, std::move(name));
   Status status = lock(file, F_WRLCK);
   if (status.code() == Code::busy) {
     return status;  // another process has taken the empty file
