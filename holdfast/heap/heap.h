@@ -40,7 +40,9 @@ namespace holdfast {
 /// repeated. An exception that leaves the body rolls the transaction back and propagates to the
 /// caller; a holdfast::Error is returned as a Status instead. An allocation or store without room
 /// ends the transaction even if the body swallows its exception. If the transaction aborts inside a
-/// destructor or a noexcept function that touches a Field, the program ends.
+/// destructor or a noexcept function that touches a Field, the program ends. A thread may not be
+/// cancelled (pthread_cancel) in a call of the heap, and a body may not end its thread
+/// (pthread_exit): other threads may wait for it for ever.
 ///
 /// Nesting is flat: an inner update or read is part of the outer transaction. An exception that
 /// leaves the inner one dooms the outer one. update inside read is an error.
