@@ -146,7 +146,7 @@ class DB {
   ///
   /// "lag" is the most writes that a crash may take (Options::lag; 0 if the engine cannot lag),
   /// "pending-writes" the number that is not durable now, and "oldest-pending-ms" the age of the
-  /// oldest of these. "sequence" counts durable changes only.
+  /// oldest of these. "sequence" is that of the last durable change.
   ///
   /// "used-bytes", "free-bytes" (for new entries) and
   /// "reclaimable-bytes" (of these, those that Compact can give back) describe the data without
@@ -185,10 +185,10 @@ class DB {
   /// before it shows it. A follower continues from the last number it saw.
   ///
   /// NotSupported: the database has no feed (Options::change_feed_bytes). NotFound: the change
-  /// after `sequence` has been dropped, or was made while the feed was off. The follower then
-  /// starts again: it reads property "holdfast.sequence", takes a snapshot or checkpoint, and
-  /// applies the changes after that number. Some of these are in the copy already; a put or delete
-  /// may be repeated.
+  /// after `sequence` has been dropped, or was made while the feed was off, or is one of the file
+  /// of which this one is a checkpoint. The follower then starts again: it reads property
+  /// "holdfast.sequence", takes a snapshot or checkpoint, and applies the changes after that
+  /// number. Some of these are in the copy already; a put or delete may be repeated.
   virtual Status ChangesSince(
       uint64_t sequence,
       const std::function<bool(uint64_t sequence, const WriteBatch& changes)>& see);

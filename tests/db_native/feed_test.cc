@@ -2,6 +2,8 @@
 //
 // Does a follower that applies the change feed get the database's content? Does it get an error
 // when changes are missing?
+#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -231,6 +233,42 @@ TEST_P(DbFeed, TurningItOffTakesOneNumber) {
   EXPECT_TRUE(follower.follow(*file).ok());
   EXPECT_EQ(follower.state, (Model{{"key", "seen"}}));
   expect_tidy(file);
+}
+
+// A primary that is lost, and replaced by its backup, has lost changes that its followers have.
+TEST(DbFeedOfACopy, SendsFollowersOfTheOriginToACopy) {
+  for (const bool empty : {false, true}) {
+    SCOPED_TRACE(empty);
+    DbFile origin;
+    origin.options.change_feed_bytes = 1 << 20;
+    put(*origin, "key", "in the copy");
+    if (empty) {
+      ASSERT_TRUE(origin->Delete({}, "key").ok());
+    }
+    const std::string path = origin.path() + "-copy";
+    ASSERT_TRUE(origin->Checkpoint(path).ok());
+    for (int i = 0; i < 3; ++i) {
+      put(*origin, "lost", std::to_string(i));
+    }
+    Follower follower;
+    ASSERT_TRUE(follower.follow(*origin).ok());
+    DB* opened = nullptr;
+    ASSERT_TRUE(DB::Open(origin.options, path, &opened).ok());
+    const std::unique_ptr<DB> copy(opened);
+    EXPECT_TRUE(follower.follow(*copy).IsNotFound()) << "before the first change";
+    for (int i = 0; i < 10; ++i) {
+      put(*copy, "key", std::to_string(i));
+    }
+    EXPECT_TRUE(follower.follow(*copy).IsNotFound());
+    std::string number;
+    ASSERT_TRUE(copy->GetProperty("holdfast.sequence", &number));
+    follower.sequence = std::stoull(number);
+    follower.state = contents(*copy);
+    put(*copy, "key", "new");
+    ASSERT_TRUE(follower.follow(*copy).ok());
+    EXPECT_EQ(follower.state, contents(*copy));
+    EXPECT_TRUE(copy->Verify().ok());
+  }
 }
 
 TEST(DbFeedContents, BytesThatAreNoBatchAreRefused) {

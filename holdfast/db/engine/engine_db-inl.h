@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -141,6 +142,13 @@ DbEngine::Opened EngineDB<E>::open(const Options& options, const std::string& na
   return open_store(options, name, H::open(name, open, native));
 }
 
+/// Returns the time; it is larger than the number of changes that any database has had.
+inline uint64_t microseconds_since_epoch() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(since).count());
+}
+
 /// Opens the store in the heap, if that has been opened.
 template <class E>
 DbEngine::Opened EngineDB<E>::open_store(const Options& options, const std::string& name,
@@ -159,6 +167,7 @@ DbEngine::Opened EngineDB<E>::open_store(const Options& options, const std::stri
   }
   StoreLimits limits;
   limits.feed_bytes = options.change_feed_bytes;
+  limits.feed_begin = microseconds_since_epoch();
   limits.slots = static_cast<size_t>(options.max_threads) + 1;  // one slot is the machine's own
   auto store = Store<H>::open(**heap, options.comparator, limits, options.read_only);
   if (!store) {

@@ -24,9 +24,12 @@ struct FeedRoot {
   static constexpr const char* kTypeName = "holdfast.db.Feed";
   static constexpr uint32_t kTypeVersion = 1;
 
+  /// `begin`: sequence of the first record.
+  explicit FeedRoot(uint64_t begin) : next(begin), first(begin) {}
+
   BPlusTree<H, uint64_t, FeedRecord<H>> tree;           ///< records by sequence
-  typename H::template Field<uint64_t> next = 1;        ///< sequence of the next record
-  typename H::template Field<uint64_t> first = 1;       ///< sequence of the oldest record, or next
+  typename H::template Field<uint64_t> next;            ///< sequence of the next record
+  typename H::template Field<uint64_t> first;           ///< sequence of the oldest record, or next
   typename H::template Field<uint64_t> bytes = 0;       ///< bytes of all records
   typename H::template Field<uint64_t> most_bytes = 0;  ///< limit of `bytes`; 0: the feed is off
 };

@@ -10,7 +10,8 @@ Result<std::unique_ptr<Store<H>>> Store<H>::open(H& heap, const Comparator* comp
                                                  const StoreLimits& limits, bool read_only) {
   bool plain_keys = false;
   auto root = find_store_root(heap, &plain_keys);
-  if (!root && root.status().code() == Code::not_found) {
+  const bool is_new = !root && root.status().code() == Code::not_found;
+  if (is_new) {
     if (!heap.list_roots().empty()) {
       return Status(Code::wrong_format, "the heap holds something else than a database");
     }
@@ -34,7 +35,7 @@ Result<std::unique_ptr<Store<H>>> Store<H>::open(H& heap, const Comparator* comp
     status = store->clean_up_after_crash(read_only);
   }
   if (status.ok()) {
-    status = store->open_feed(read_only ? std::nullopt : limits.feed_bytes);
+    status = store->open_feed(read_only ? std::nullopt : limits.feed_bytes, is_new);
   }
   if (status.ok() && !read_only) {
     status = store->drain();

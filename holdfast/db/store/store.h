@@ -48,6 +48,9 @@ struct StoreLimits {
   int versions_freed = 64;                     ///< old versions freed by collect() and open()
   /// Bytes of changes kept in the feed; 0 turns it off. Not set: the store's setting stays.
   std::optional<uint64_t> feed_bytes = {};
+  /// Number of the first change of a new feed, if the store is not new. Such a store may be a copy,
+  /// whose origin's followers must learn that they miss changes. So it exceeds their numbers.
+  uint64_t feed_begin = 1;
   /// Thread slots that the store is made ready for, beside those that the heap has; up to
   /// kMostSlots.
   size_t slots = 0;
@@ -214,7 +217,7 @@ class Store {
   Status check_comparator();
   Status clean_up_after_crash(bool read_only);
   Status drain(Commit commit = Commit::durable);
-  Status open_feed(std::optional<uint64_t> most_bytes);
+  Status open_feed(std::optional<uint64_t> most_bytes, bool store_is_new);
   void append_to_feed(Versions<H>& versions);
   Result<Blob<H>*> write_ahead_of_feed(const std::vector<Change>& changes, Commit commit);
   static void add_to_batch(WriteBatch* batch, const Change& change) {

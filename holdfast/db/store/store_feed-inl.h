@@ -7,14 +7,14 @@ namespace holdfast::db {
 
 /// Opens the feed, and makes it if `most_bytes` asks for one. Not set: the feed's limit stays.
 template <class H>
-holdfast::Status Store<H>::open_feed(std::optional<uint64_t> most_bytes) {
+holdfast::Status Store<H>::open_feed(std::optional<uint64_t> most_bytes, bool store_is_new) {
   const char* const kRoot = "holdfast.db.feed";
   auto root = heap_.template find_root<FeedRoot<H>>(kRoot);
   if (!root && root.status().code() == Code::not_found) {
     if (most_bytes.value_or(0) == 0) {
       return {};
     }
-    root = heap_.template root<FeedRoot<H>>(kRoot);
+    root = heap_.template root<FeedRoot<H>>(kRoot, store_is_new ? 1 : limits_.feed_begin);
   }
   if (!root) {
     return root.status();
@@ -84,9 +84,9 @@ holdfast::Status Store<H>::change_after(uint64_t sequence, WriteBatch* change, b
     return status;
   }
   if (sequence > last) {
-    return {Code::invalid_argument, "sequence " + std::to_string(sequence) +
-                                        " does not exist yet; the last one is " +
-                                        std::to_string(last)};
+    return {Code::invalid_argument,
+            "sequence " + std::to_string(sequence) + " does not exist yet; the last one is " +
+                std::to_string(last) + "; after the file was replaced, start anew from a copy"};
   }
   if (sequence + 1 < first) {
     return {Code::not_found, "sequence " + std::to_string(sequence) +
