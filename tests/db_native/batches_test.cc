@@ -35,6 +35,36 @@ class DbBatches : public DbTest {
 };
 INSTANTIATE_TEST_SUITE_P(Engines, DbBatches, ::testing::ValuesIn(durable_engines()), engine_name);
 
+TEST_P(DbBatches, ASmallLogHoldsLongValuesAndCheckpoints) {
+  make_logs_small();
+  put(*file, "longer than the log", std::string(100'000, 'v'));
+  put(*file, "longer than a part", std::string(150'000, 'v'));
+  WriteBatch batch;
+  batch.Put("first of two", std::string(40'000, 'v'));
+  batch.Put("second of two", std::string(40'000, 'v'));
+  ASSERT_TRUE(file->Write({}, &batch).ok());
+  for (int i = 0; i < 600; i += 20) {  // a checkpoint has all of them in one batch
+    batch.Clear();
+    for (int of_batch = i; of_batch < i + 20; ++of_batch) {
+      batch.Put(std::to_string(of_batch), "");
+    }
+    ASSERT_TRUE(file->Write({}, &batch).ok());
+  }
+  const Model expected = contents(*file);
+  ASSERT_EQ(expected.size(), 604u);
+  ASSERT_EQ(expected.at("longer than a part"), std::string(150'000, 'v'));
+
+  DbFile copy(GetParam());
+  ASSERT_TRUE(file->Checkpoint(copy.path()).ok());
+  EXPECT_TRUE(contents(*copy) == expected);
+  file.close();
+  file.options.change_feed_bytes = 1 << 20;
+  put(*file, "longer than the log", std::string(40'000, 'f'));
+  put(*file, "longer than a part", std::string(150'000, 'f'));
+  EXPECT_EQ(get(*file, "longer than the log"), std::string(40'000, 'f'));
+  expect_tidy(file);
+}
+
 /// With the options that a new user has: the batch that quadra and fur-mv once refused.
 TEST_P(DbBatches, FiveThousandPairsWithDefaultOptions) {
   WriteBatch batch = pairs(5000, 'v');

@@ -50,22 +50,31 @@ holdfast::Result<native::File> lock_part(const std::string& part) {
   return file;
 }
 
-/// `plain_keys`: the keys are those of the default map, and not stored keys of all maps.
+/// `plain_keys`: the keys are those of the default map, and not stored keys of all maps. A batch
+/// that does not fit into the engine's log is written again in smaller ones.
 Status copy_entries(Iterator& from, bool plain_keys, DB& to) {
+  size_t most = kBatchBytes;
   WriteBatch batch;
+  std::string first;  // key of the batch
   Status status;
-  for (from.SeekToFirst(); from.Valid() && status.ok(); from.Next()) {
+  for (from.SeekToFirst(); from.Valid() && status.ok();) {
+    if (batch.ApproximateSize() == 0) {
+      first = from.key().ToString();
+    }
     plain_keys ? batch.Put(from.key(), from.value())
                : WriteBatchContents::put(&batch, from.key(), from.value());
-    if (batch.ApproximateSize() >= kBatchBytes) {
+    from.Next();
+    if (batch.ApproximateSize() >= most || !from.Valid()) {
       status = to.Write({}, &batch);
       batch.Clear();
+      if (status.code() == Code::out_of_space && most > 1) {
+        most /= 2;
+        from.Seek(first);
+        status = Status::OK();
+      }
     }
   }
-  if (status.ok()) {
-    status = from.status();
-  }
-  return status.ok() ? to.Write({}, &batch) : status;
+  return status.ok() ? from.status() : status;
 }
 
 /// Gives the unfinished copy its name, unless a file has that name.

@@ -255,8 +255,23 @@ holdfast::Status Store<H>::write(const std::vector<Change>& changes, const Cance
   for (const Change& change : changes) {
     total += change.value.size();
   }
+  const bool long_ahead = total > limits_.per_transaction && !in_transaction();
+  const Status status = write_once(changes, long_ahead, cancel_if, commit);
+  const auto splits = [&](const Change& change) { return can_split(change); };
+  if (status.code() == Code::out_of_space && !long_ahead &&
+      std::any_of(changes.begin(), changes.end(), splits)) {
+    return write_once(changes, true, cancel_if, commit);  // the engine's log may be a small one
+  }
+  return status;
+}
+
+/// Applies all changes as one transaction. `long_ahead`: writes long values, and the feed's record,
+/// in transactions before it.
+template <class H>
+holdfast::Status Store<H>::write_once(const std::vector<Change>& changes, bool long_ahead,
+                                      const CancelIf* cancel_if, Commit commit) {
   std::vector<Blob<H>*> ahead(changes.size());
-  if (total > limits_.per_transaction && !in_transaction()) {
+  if (long_ahead) {
     for (size_t i = 0; i < changes.size(); ++i) {
       if (changes[i].value.size() > limits_.short_value) {
         auto blob = write_ahead(changes[i].value, commit);
@@ -269,7 +284,7 @@ holdfast::Status Store<H>::write(const std::vector<Change>& changes, const Cance
     }
   }
   Blob<H>* record_ahead = nullptr;
-  if (feeding_ && total > limits_.per_transaction && !in_transaction()) {
+  if (feeding_ && long_ahead) {
     auto blob = write_ahead_of_feed(changes, commit);
     if (!blob) {
       abandon(ahead, commit);
@@ -299,13 +314,17 @@ holdfast::Status Store<H>::write(const Change& change, const CancelIf* cancel_if
   if (change.value.size() > limits_.per_transaction) {
     return write(std::vector<Change>{change}, cancel_if, commit);
   }
-  return update(
+  const Status status = update(
       [&](Versions<H>& versions) {
         if (cancel_if == nullptr || !(*cancel_if)(versions)) {
           apply(versions, change);
         }
       },
       1, commit);
+  if (status.code() == Code::out_of_space && can_split(change)) [[unlikely]] {
+    return write_once({change}, true, cancel_if, commit);
+  }
+  return status;
 }
 
 /// Writes a long value ahead of the transaction that will use it. In a full heap frees the old
@@ -323,7 +342,8 @@ Result<Blob<H>*> Store<H>::write_ahead(const Slice& value, Commit commit) {
 }
 
 /// Writes a long value in as many transactions as it needs, into a blob in the list `filling`. Each
-/// commits like the one that will use the value, because that one makes all of them durable.
+/// commits like the one that will use the value, because that one makes all of them durable. A part
+/// that does not fit into the engine's log is halved.
 template <class H>
 Result<Blob<H>*> Store<H>::fill_blob(const Slice& value, Commit commit) {
   auto made = heap_.update(
@@ -336,11 +356,18 @@ Result<Blob<H>*> Store<H>::fill_blob(const Slice& value, Commit commit) {
   if (!made) {
     return made;
   }
+  constexpr size_t kLeastPart = 1024;
+  size_t most = limits_.per_transaction;
   Slice rest = value;
   Status status;
   while (!rest.empty() && status.ok()) {
-    const Slice part(rest.data(), std::min(rest.size(), limits_.per_transaction));
+    const Slice part(rest.data(), std::min(rest.size(), most));
     status = heap_.update([&] { Blobs<H>::append(*made, part); }, commit);
+    if (status.code() == Code::out_of_space && part.size() > kLeastPart) {
+      most = part.size() / 2;
+      status = Status();
+      continue;
+    }
     rest.remove_prefix(part.size());
   }
   if (status.ok()) {

@@ -224,6 +224,12 @@ class Store {
     change.deletion ? WriteBatchContents::erase(batch, change.key)
                     : WriteBatchContents::put(batch, change.key, change.value);
   }
+  Status write_once(const std::vector<Change>& changes, bool long_ahead, const CancelIf* cancel_if,
+                    Commit commit);
+  /// Returns whether a part of the change can be written before the transaction that applies it.
+  bool can_split(const Change& change) const {
+    return !in_transaction() && (feeding_ || change.value.size() > limits_.short_value);
+  }
   Result<Blob<H>*> write_ahead(const Slice& value, Commit commit);
   Result<Blob<H>*> fill_blob(const Slice& value, Commit commit);
   void abandon(const std::vector<Blob<H>*>& ahead, Commit commit);
