@@ -4,11 +4,16 @@
 // keys of the default map that begin with 0xff stay apart from them?
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <map>
 #include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "holdfast/base/random.h"
+#include "holdfast/db/engine/heap_db.h"
 #include "holdfast/db/map_keys.h"
 #include "tests/db/named_maps.h"
 
@@ -309,6 +314,108 @@ TEST_P(DbMaps, RandomOperationsAgreeWithModels) {
     check(name);
   }
   expect_tidy(file);
+}
+
+/// A database in memory whose deletions stay, as they do while a snapshot is open. Counts the keys
+/// that its iterators look at.
+class WithDeletions final : public HeapDB {
+ public:
+  WithDeletions() : HeapDB(KeySpace::Kind::with_maps) {}
+
+  size_t looks = 0;
+
+  Status Put(const WriteOptions& o, const Slice& key, const Slice& value) override {
+    return DB::Put(o, key, value);
+  }
+  Status Delete(const WriteOptions& o, const Slice& key) override { return DB::Delete(o, key); }
+  Status Write(const WriteOptions& /*options*/, WriteBatch* updates) override {
+    return WriteBatchContents::for_each(*updates, [&](const Slice& key, const Slice* value) {
+      auto& stored = values_[key.ToString()];
+      value == nullptr ? stored.reset() : static_cast<void>(stored = value->ToString());
+      return Status::OK();
+    });
+  }
+  Status Get(const ReadOptions& options, const Slice& key, std::string* value) override {
+    return get_stored(options, key, value);
+  }
+  Iterator* NewIterator(const ReadOptions& options) override { return iterate_stored(options); }
+  const Snapshot* GetSnapshot() override { return nullptr; }
+  void ReleaseSnapshot(const Snapshot* /*snapshot*/) override {}
+  void CompactRange(const Slice* /*begin*/, const Slice* /*end*/) override {}
+  holdfast::Status check() override { return {}; }
+  Result<uint64_t> verify_pages() override { return 0u; }
+
+ private:
+  using Values = std::map<std::string, std::optional<std::string>>;
+
+  class Walk final : public Iterator {
+   public:
+    explicit Walk(WithDeletions& db) : db_(db), at_(db.values_.end()) {}
+    bool Valid() const override { return at_ != db_.values_.end(); }
+    void SeekToFirst() override { Seek({}); }
+    void SeekToLast() override { throw std::logic_error("unused"); }
+    void Seek(const Slice& target) override { skip(db_.values_.lower_bound(target.ToString())); }
+    void Next() override { skip(std::next(at_)); }
+    void Prev() override { throw std::logic_error("unused"); }
+    Slice key() const override { return at_->first; }
+    Slice value() const override { return *at_->second; }
+    Status status() const override { return Status::OK(); }
+
+   private:
+    void skip(Values::const_iterator at) {
+      for (++db_.looks; at != db_.values_.end() && !at->second; ++db_.looks) {
+        ++at;
+      }
+      at_ = at;
+    }
+    WithDeletions& db_;
+    Values::const_iterator at_;
+  };
+
+  Status get_stored(const ReadOptions& /*options*/, const Slice& key, std::string* value) override {
+    const auto found = values_.find(key.ToString());
+    if (found == values_.end() || !found->second) {
+      return Status::NotFound(key);
+    }
+    *value = *found->second;
+    return Status::OK();
+  }
+  Iterator* iterate_stored(const ReadOptions& /*options*/) override { return new Walk(*this); }
+  uint64_t stored_bytes(const Slice& /*from*/, const Slice& /*to*/) override { return 0; }
+  const Description& engine() const override { throw std::logic_error("unused"); }
+  const Superblock& superblock() const override { throw std::logic_error("unused"); }
+  const NativeMedium& medium() const override { throw std::logic_error("unused"); }
+  const Comparator* comparator() const override { return BytewiseComparator(); }
+  Statistics statistics() const override { return {}; }
+  size_t open_views() const override { return 0; }
+  Result<uint64_t> sequence() override { return 0u; }
+  Result<uint64_t> durable_sequence() override { return 0u; }
+  uint64_t lag() const override { return 0; }
+  PendingUpdates pending() override { return {}; }
+  double milliseconds(uint64_t /*ticks*/) const override { return 0; }
+  Result<uint64_t> old_versions() override { return 0u; }
+  Result<HeapSpace> space() override { return HeapSpace{}; }
+  double oldest_snapshot_seconds() const override { return 0; }
+  Status check_process() const override { return Status::OK(); }
+
+  Values values_;
+};
+
+TEST(DbMapDrops, LookAtEachKeyOnceWhileASnapshotIsOpen) {
+  constexpr int kKeys = 5000;
+  WithDeletions db;
+  const Handle users = open_map(db, "users");
+  WriteBatch batch;
+  for (int i = 0; i < kKeys; ++i) {
+    batch.Put(users.get(), std::to_string(i), "value");
+  }
+  ASSERT_TRUE(db.Write({}, &batch).ok());
+  db.looks = 0;
+  ASSERT_TRUE(db.DropColumnFamily(users.get()).ok());
+  EXPECT_LT(db.looks, 2u * kKeys);
+  const std::unique_ptr<Iterator> at(db.NewIterator({}));
+  at->Seek(users->map()->prefix);
+  EXPECT_FALSE(at->Valid());
 }
 
 TEST(DbMapKeys, AStoredKeyHasOneMeaning) {

@@ -213,19 +213,23 @@ Status HeapDB::DropColumnFamily(ColumnFamilyHandle* family) {
 }
 
 /// Deletes the entries of a map that does not exist any more, in transactions of bounded size. Each
-/// one opens a new view, so that the next one can free what it has replaced.
+/// one opens a new view, so that the next one can free what it has replaced. The next one begins
+/// behind the deletions, which stay in the tree while a snapshot is open.
 Status HeapDB::delete_entries(const std::string& prefix) {
+  std::string deleted = prefix;  // entries before this key have been deleted
   Status status;
   int most = kKeysPerDrop;
   for (bool more = true; more && status.ok();) {
     WriteBatch batch;
+    std::string last = deleted;
     {
       const std::unique_ptr<Iterator> at(iterate_stored({}));
-      at->Seek(prefix);
+      at->Seek(deleted);
       for (int keys = 0; at->Valid() && at->key().starts_with(prefix) && keys < most &&
                          batch.ApproximateSize() < kBytesPerDrop;
            ++keys) {
-        WriteBatchContents::erase(&batch, at->key());
+        last.assign(at->key().data(), at->key().size());
+        WriteBatchContents::erase(&batch, last);
         at->Next();
       }
       status = at->status();
@@ -233,7 +237,9 @@ Status HeapDB::delete_entries(const std::string& prefix) {
     more = batch.ApproximateSize() != 0;
     if (more && status.ok()) {
       status = Write({}, &batch);
-      if (status.code() == Code::out_of_space && most > 1) {
+      if (status.ok()) {
+        deleted = std::move(last);
+      } else if (status.code() == Code::out_of_space && most > 1) {
         most = 1;  // a full heap may have room for one, and the next one frees two versions
         status = Status::OK();
       }
