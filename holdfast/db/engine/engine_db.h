@@ -76,7 +76,7 @@ class EngineDB final : public HeapDB {
   }
   holdfast::Result<uint64_t> old_versions() override { return store_->old_versions(); }
   holdfast::Result<HeapSpace> space() override { return heap_->space(); }
-
+  holdfast::Status collect() override { return store_->collect(); }
   double oldest_snapshot_seconds() const override { return ages_.oldest_seconds(); }
   Status check_process() const override { return translated(store_->check_process()); }
 

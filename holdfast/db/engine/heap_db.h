@@ -105,6 +105,8 @@ class HeapDB : public DB {
   virtual double milliseconds(uint64_t ticks) const = 0;
   virtual Result<uint64_t> old_versions() = 0;
   virtual Result<HeapSpace> space() = 0;
+  /// Frees all old versions that no snapshot or iterator needs.
+  virtual holdfast::Status collect() = 0;
   virtual double oldest_snapshot_seconds() const = 0;
   /// Returns misuse in a process that was forked after the database was opened.
   virtual Status check_process() const = 0;
