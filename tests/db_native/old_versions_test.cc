@@ -6,6 +6,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "holdfast/check/crash/sim_heap.h"
@@ -178,6 +179,30 @@ TEST_P(DbOldVersions, CancelledTransactionsLoseNoVersion) {
     ASSERT_FALSE(status.ok());
   }
   EXPECT_GE(old_versions(*file), 40u);
+  expect_tidy(file);
+}
+
+// The thread that has deleted many entries may never write again.
+TEST(DbManyOldVersions, AreFreedByAnyThread) {
+  constexpr int kKeys = 3000;
+  DbFile file;
+  const auto write = [&](int first, int end, bool deletes) {
+    WriteBatch batch;
+    for (int i = first; i < end; ++i) {
+      deletes ? batch.Delete(key(i)) : batch.Put(key(i), "value");
+    }
+    EXPECT_TRUE(file->Write({}, &batch).ok());
+  };
+  write(0, kKeys, false);
+  std::thread([&] { write(0, kKeys, true); }).join();
+  EXPECT_EQ(old_versions(*file), 2u * kKeys);
+  for (int i = 0; i < kKeys; i += 10) {
+    write(kKeys + i, kKeys + i + 10, false);
+  }
+  EXPECT_EQ(old_versions(*file), 0u);
+  std::thread([&] { write(kKeys, 2 * kKeys, true); }).join();
+  file->CompactRange(nullptr, nullptr);
+  EXPECT_EQ(old_versions(*file), 0u);
   expect_tidy(file);
 }
 

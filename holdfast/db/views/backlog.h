@@ -45,9 +45,13 @@ class BacklogShare {
 
 /// The old versions of a store that no transaction has freed yet. Each is in one place:
 ///
-///     replaced     in the queue of the slot whose transaction replaced it
+///     replaced     in the queue of the slot whose transaction replaced it, or in the surplus
 ///     needed       held by a view (Snapshots)
 ///     free         in a queue, or released by a view, or in a transaction's share
+///
+/// Threads free versions of their own slots, because those of other slots make transactions
+/// conflict. But a thread that has replaced many, such as one that empties a map, may never write
+/// again. So its versions become the surplus, which all threads free.
 ///
 /// A transaction takes a share before it begins, and frees versions of it with each change that it
 /// makes. Afterwards it returns the rest, together with the versions that it has replaced. A change
@@ -58,7 +62,11 @@ template <class M>
 class Backlog {
  public:
   Backlog(M& machine, Snapshots<M>& snapshots, size_t slots)
-      : machine_(machine), snapshots_(snapshots), slots_(slots) {
+      : machine_(machine),
+        snapshots_(snapshots),
+        slots_(slots),
+        surplus_lock_(machine),
+        surplus_size_(make_object<SurplusSize>(machine)) {
     for (size_t i = 0; i <= slots; ++i) {  // the last one for threads without a slot
       queues_.push_back(std::make_unique<Queue>(machine));
     }
@@ -118,6 +126,9 @@ class Backlog {
     }
     *last = std::move(share);
     take_back(queue);
+    if (queue.replaced.size() > kMostPerSlot) {
+      add_surplus(queue.replaced);
+    }
   }
 
   static constexpr size_t kFreedPerChange = 2;
@@ -125,6 +136,7 @@ class Backlog {
  private:
   using Lock = std::lock_guard<ShortLock<M>>;
   static constexpr size_t kLeastChanges = 8;
+  static constexpr size_t kMostPerSlot = 4096;  ///< versions in a slot's queue
 
   struct Queue {
     explicit Queue(M& machine) : lock(machine) {}
@@ -160,10 +172,30 @@ class Backlog {
     }
   }
 
+  /// Moves a slot's versions to the surplus. Without memory they stay.
+  void add_surplus(VersionQueue& replaced) {
+    const Lock lock(surplus_lock_);
+    try {
+      surplus_.take(replaced, SIZE_MAX);
+    } catch (const std::bad_alloc&) {
+      // VersionQueue::take() has changed nothing.
+    }
+    surplus_size_->value.store(surplus_.size());
+  }
+  void take_surplus(size_t most, VersionQueue* free) {
+    const Lock lock(surplus_lock_);
+    snapshots_.settle(surplus_, most, free);
+    surplus_size_->value.store(surplus_.size());
+  }
+
   void fill(Queue& queue, size_t wanted, BacklogShare* share) {
     VersionQueue& free = share->free_;
     if (free.size() < wanted) {
       snapshots_.settle(queue.replaced, wanted - free.size(), &free);
+    }
+    // Relaxed: a thread that misses some versions leaves them to a later transaction.
+    if (free.size() < wanted && surplus_size_->value.load(std::memory_order_relaxed) != 0) {
+      take_surplus(wanted - free.size(), &free);
     }
     if (free.size() < wanted && snapshots_.has_released()) {
       snapshots_.take_released(wanted - free.size(), &free);
@@ -174,6 +206,12 @@ class Backlog {
   Snapshots<M>& snapshots_;
   const size_t slots_;
   std::vector<std::unique_ptr<Queue>> queues_;
+  struct alignas(kMaxLineBytes) SurplusSize {
+    typename M::template Atomic<uint64_t> value;
+  };
+  ShortLock<M> surplus_lock_;
+  VersionQueue surplus_;  ///< not judged yet
+  SurplusSize* const surplus_size_;
 };
 
 }  // namespace holdfast::db
