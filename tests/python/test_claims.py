@@ -241,3 +241,27 @@ def test_a_formula_that_does_not_fit_its_tolerance_names_its_claim(tmp_path, toy
     (claim,) = _claims(tmp_path, toy, text)
     with pytest.raises(errors.BadUsage, match=r"claim T1a: tolerance 'factor 1[.]5' does not fit"):
         claims.judge(claim, _results(toy, _ALL))
+
+
+# ---- claims of papers
+
+
+def _judged(name, entry_of):
+    """The verdict on a paper's claim if each cell had the entry that entry_of(cell) makes up."""
+    papers = figures.load_all()
+    (claim,) = [claim for claim in claims.load(papers) if claim.id == name]
+    needed = {name: papers[name] for name in claim.figures()}
+    cells = [cell for figure in needed.values() for cell in figure.cells()]
+    outcomes = [(cell, Outcome("ok", results.entry_of(entry_of(cell)))) for cell in cells]
+    return claims.judge(claim, Results(needed, outcomes)).verdict
+
+
+@pytest.mark.parametrize(
+    ("age_us", "verdict"), [(55, "red"), (999, "red"), (1500, "green"), (2001, "red")]
+)
+def test_a_range_has_two_ends_and_its_runs_are_long_enough_for_both(age_us, verdict):
+    def entry(cell):
+        within_run = min(age_us, cell.spec.duration_us)
+        return {"pending": {"mean": 1, "max": 1, "max_age_us": within_run, "samples": []}}
+
+    assert _judged("C3d", entry) == verdict
