@@ -265,3 +265,14 @@ def test_a_range_has_two_ends_and_its_runs_are_long_enough_for_both(age_us, verd
         return {"pending": {"mean": 1, "max": 1, "max_age_us": within_run, "samples": []}}
 
     assert _judged("C3d", entry) == verdict
+
+
+@pytest.mark.parametrize(
+    ("fastest", "verdict"),
+    [("romulus-log", "green"), ("romulus-lr", "green"), ("mnemosyne", "red"), ("romulus", "red")],
+)
+def test_a_claim_of_one_or_the_other_reads_both(fastest, verdict):
+    def entry(cell):
+        return {"items_per_second": 2.0 if cell.series == fastest else 1.0}
+
+    assert _judged("R10a", entry) == verdict

@@ -12,6 +12,7 @@ Functions:
     at(s, x)                    the value at one point; where(s) the point of the largest value
     upto(s, x), beyond(s, x)    the points up to x, and those after it
     only(s, x, ...)             the named points
+    larger(s, t, ...)           at each point the largest of several series
     all(s), any(s)              of a series of truths
     first(s), last(s)           the value at the smallest and at the largest point
 
@@ -23,6 +24,7 @@ import operator
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 Number = int | float | bool
@@ -302,6 +304,13 @@ _FUNCTIONS: dict[str, _Function] = {
         lambda s, *xs: _part(s, lambda point: point in xs, "among " + ", ".join(map(str, xs))),
         arguments="a series and points",
         shape=("series", "point"),
+        more=True,
+        gives="series",
+    ),
+    "larger": _Function(
+        lambda *s: reduce(lambda a, b: _pointwise(max, a, b), s),
+        arguments="several series",
+        shape=("series", "series"),
         more=True,
         gives="series",
     ),
