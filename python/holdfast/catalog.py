@@ -105,10 +105,12 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class Peer:
-    """Another key-value store. `missing` says why this build does not have it, or is empty."""
+    """Another key-value store, by the plug-in `file`. `missing` says why this build does not have
+    it, or is empty."""
 
     name: str
     missing: str
+    file: str
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,11 @@ def designs() -> list[Design]:
 
 def find_design(name: str) -> Design | None:
     return next((design for design in designs() if design.name == name), None)
+
+
+def is_design_file(name: str) -> bool:
+    """Whether the core takes a design's name for the path of a shared object."""
+    return "/" in name or name.endswith(".so")
 
 
 def stores() -> StoreCatalog:

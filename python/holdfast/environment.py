@@ -61,17 +61,22 @@ def describe() -> Environment:
 
 def file_system(path: Path) -> str:
     """The type of the path's file system, such as ext4; "unknown" where /proc does not say."""
+    return mount(path)[1]
+
+
+def mount(path: Path) -> tuple[str, str]:
+    """Where the path's file system is mounted, and its type; "unknown" as above."""
     path = path.resolve()
-    best, kind = -1, "unknown"
+    found = "", "unknown"
     try:
         mounts = Path("/proc/mounts").read_text().splitlines()
     except OSError:
-        return kind
+        return found
     for line in mounts:
-        _, folder, type_, *_ = line.split()
-        if path.is_relative_to(folder) and len(folder) > best:
-            best, kind = len(folder), type_
-    return kind
+        _, folder, kind, *_ = line.split()
+        if path.is_relative_to(folder) and len(folder) > len(found[0]):
+            found = folder, kind
+    return found
 
 
 def _cpu_info(key: str) -> str:

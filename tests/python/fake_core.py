@@ -208,7 +208,7 @@ class FakeCore:
     def db_bench_catalog(self) -> dict[str, Any]:
         names = ("fillseq", "fillsync", "readrandom", "readseq")
         why = {"leveldb": "", "lmdb": "not built: install liblmdb-dev and run `make` again"}
-        peers = [{"name": name, "missing": reason} for name, reason in why.items()]
+        peers = [{"name": name, "missing": reason, "file": ""} for name, reason in why.items()]
         return {"benchmarks": [{"name": n, "help": "it"} for n in names], "peers": peers}
 
     def db_bench(self, spec: dict[str, Any], progress: Any = None) -> dict[str, Any]:

@@ -5,13 +5,14 @@ import errno
 import json
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from toy_paper import CLAIM, FIGURE, write
 
-from holdfast import catalog, errors, plots
-from holdfast.lab import claims, draw, figures, metrics, report, reproduce, runs
-from holdfast.lab.cache import Cache
+from holdfast import catalog, core, errors, plots
+from holdfast.lab import claims, draw, figures, kinds, metrics, report, reproduce, runs
+from holdfast.lab.cache import Cache, linked
 from holdfast.lab.cells import Cell, CellSpec, Outcome
 from holdfast.lab.formula import Formula, FormulaError, NotRun, Series
 from holdfast.lab.results import Results
@@ -342,6 +343,44 @@ def test_a_result_belongs_to_its_spec_machine_and_program(tmp_path, monkeypatch)
     assert key == cache.key(_cell(1))
     monkeypatch.setattr("holdfast.lab.cache.version", lambda: "a newer program")
     assert key != cache.key(_cell(1))
+
+
+def test_a_result_belongs_to_the_content_of_its_design(tmp_path):
+    def key(content):
+        (tmp_path / "mine.so").write_text(content)
+        cell = _cell(1)
+        return Cache(tmp_path).key(
+            replace(cell, spec=replace(cell.spec, design=str(tmp_path / "mine.so")))
+        )
+
+    assert key("built once") == key("built once") != key("built anew")
+
+
+def test_a_native_result_belongs_to_the_whole_request_and_the_file_system(tmp_path, monkeypatch):
+    cache, native, simulated = Cache(tmp_path), _cell(1, kind="db"), _cell(1)
+    before, simulated_before = cache.key(native), cache.key(simulated)
+    monkeypatch.setenv("TMPDIR", "/proc")
+    on_another_system = cache.key(native)
+    assert on_another_system != before and cache.key(simulated) == simulated_before
+    asked = kinds._store_spec
+    monkeypatch.setattr(kinds, "_store_spec", lambda spec: replace(asked(spec), sync="always"))
+    assert cache.key(native) != on_another_system
+
+
+def test_a_result_of_another_store_belongs_to_the_store_that_was_there(tmp_path, monkeypatch):
+    peer = catalog.stores().peers[0].name
+
+    def key(plug_in):
+        entry = {"name": peer, "missing": "", "file": str(write(tmp_path, plug_in, plug_in))}
+        found = {"benchmarks": [], "peers": [entry]}
+        monkeypatch.setattr(core, "db_bench_catalog", lambda: found)
+        return Cache(tmp_path).key(_cell(1, engine=peer, kind="db"))
+
+    assert key("version 1") == key("version 1") != key("version 2")
+    assert len(linked(core.module().__file__)) > 1, "libraries of the system count"
+    monkeypatch.undo()
+    for built in catalog.stores().peers:
+        assert Path(built.file).exists() == (not built.missing)
 
 
 def test_a_broken_result_is_run_again(tmp_path, worker):

@@ -284,8 +284,9 @@ Json db_bench_catalog() {
     catalog["benchmarks"].push_back({{"name", info.name}, {"help", info.help}});
   }
   for (const auto& peer : store_bench::peer_list()) {
-    catalog["peers"].push_back(
-        {{"name", peer.name}, {"missing", store_bench::why_missing(peer, "")}});
+    catalog["peers"].push_back({{"name", peer.name},
+                                {"missing", store_bench::why_missing(peer, "")},
+                                {"file", store_bench::plug_in(peer.name, "")}});
   }
   return catalog;
 }

@@ -36,8 +36,8 @@ namespace holdfast {
 /// A step that failed has error_occurred and error_message instead.
 Result<Json> db_bench(const Json& spec, Progress progress);
 
-/// Lists the benchmarks (name, help) and the peers (name, missing: the remedy if this build has no
-/// plug-in for it, else empty).
+/// Lists the benchmarks (name, help) and the peers (name; file: its plug-in; missing: the remedy if
+/// this build does not have that, else empty).
 Json db_bench_catalog();
 
 }  // namespace holdfast

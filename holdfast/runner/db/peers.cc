@@ -8,13 +8,10 @@
 #include "holdfast/base/catalogue.h"
 
 namespace holdfast::store_bench {
-namespace {
 
 std::string plug_in(const std::string& name, const std::string& folder) {
   return (folder.empty() ? HOLDFAST_PEERS_DIR : folder) + "/" + name + ".so";
 }
-
-}  // namespace
 
 const std::vector<PeerInfo>& peer_list() {
   static const std::vector<PeerInfo> list{{"leveldb", "libleveldb-dev"},

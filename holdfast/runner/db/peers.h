@@ -17,6 +17,9 @@ struct PeerInfo {
 /// The peers with a plug-in, built or not.
 const std::vector<PeerInfo>& peer_list();
 
+/// The path of a peer's plug-in, whether it is there or not. An empty folder means this build's.
+std::string plug_in(const std::string& name, const std::string& folder);
+
 /// The remedy for a peer whose plug-in is not in this build; empty if it is.
 std::string why_missing(const PeerInfo& peer, const std::string& folder);
 
@@ -24,7 +27,6 @@ std::string why_missing(const PeerInfo& peer, const std::string& folder);
 class Peer {
  public:
   /// Returns unsupported if the plug-in was not built; the message says which package to install.
-  /// An empty folder means this build's.
   static Result<Peer> load(const std::string& name, const std::string& folder);
 
   const std::string& name() const { return name_; }

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of cells, kept in the cache folder by their content.
 
-The content is the request, the machine's description, and the version of the program; for a
-measurement of this computer, the computer as well. So a result that is found was made by exactly
-this run, and an interrupted reproduction goes on where it stopped. cache_folder.py bounds the
-space.
+The content is the request, the machine's description, the file of a hardware design of one's own,
+and the version of the program; for a measurement of this computer, the computer as well, with the
+file systems that heaps may lie on and the other key-value stores that take part. So a result that
+is found was made by exactly this run, and an interrupted reproduction goes on where it stopped.
+cache_folder.py bounds the space.
 """
 
 import hashlib
 import json
 import os
+import re
+import subprocess
 from functools import cache
 from pathlib import Path
 
-from holdfast import cache_folder, core, environment, errors
+from holdfast import cache_folder, catalog, core, environment, errors
 from holdfast.lab import files
 from holdfast.lab.cells import Cell
 from holdfast.shapes import Json
@@ -23,7 +26,14 @@ from holdfast.shapes import Json
 def version() -> str:
     """A hash over the extension module, which has the engines, workloads and the simulator."""
     path = getattr(core.module(), "__file__", None)
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else "no file"
+    return _hash_of(Path(path)) if path else "no file"
+
+
+def _hash_of(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""  # the run of the cell reports the mistake
 
 
 @cache
@@ -42,6 +52,27 @@ def _computer() -> list[str]:
     return [here.host, here.cpu, here.kernel]
 
 
+def _places() -> list[tuple[str, str]]:
+    """The mounts on which the core may make heaps (default_folder() in temporary_heap.cc)."""
+    folders = "/dev/shm", os.environ.get("TMPDIR") or "/var/tmp"
+    return [environment.mount(Path(folder)) for folder in folders]
+
+
+def _stores(peers: list[str]) -> Json:
+    """The files of other stores, which are no part of the extension module, by their hashes."""
+    return {peer.name: linked(peer.file) for peer in catalog.stores().peers if peer.name in peers}
+
+
+@cache
+def linked(file: str) -> list[str]:
+    """Hashes over a shared object and those that it is linked with."""
+    try:
+        found = subprocess.run(["ldd", file], capture_output=True, text=True, check=False).stdout
+    except OSError:
+        found = ""
+    return [_hash_of(Path(path)) for path in (file, *re.findall(r"=> (/\S+)", found))]
+
+
 class Cache:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or cache_folder.results_folder()
@@ -49,11 +80,17 @@ class Cache:
     def key(self, cell: Cell) -> str:
         content: Json = {
             "job": cell.job,
+            "request": cell.request,
             "machine": _description(cell.spec.machine),
             "version": version(),
         }
+        design = cell.spec.design or ""
+        if catalog.is_design_file(design):
+            content["design"] = _hash_of(Path(design))
         if cell.native:
             content["computer"] = _computer()
+            content["places"] = _places()
+            content["peers"] = _stores(cell.request.get("peers", []))
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
     def get(self, key: str) -> Json | None:

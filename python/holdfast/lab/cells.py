@@ -61,6 +61,11 @@ class Cell:
         return {"kind": self.kind, "spec": self.spec.json()}
 
     @property
+    def request(self) -> Json:
+        """The request that its run makes of the core."""
+        return KINDS[self.kind].request(self.spec)
+
+    @property
     def native(self) -> bool:
         return KINDS[self.kind].native
 

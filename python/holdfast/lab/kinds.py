@@ -32,6 +32,10 @@ class Kind:
         """The reason why this version of holdfast cannot run the cell; empty if it can try."""
         raise NotImplementedError
 
+    def request(self, spec: CellSpec) -> Json:
+        """The request that run() makes of the core. Raises BadUsage for a senseless spec."""
+        return spec.json()
+
     def run(self, spec: CellSpec, progress: core.Progress | None = None) -> Json:
         """Runs in this process; returns an entry. Raises Failure."""
         raise NotImplementedError
@@ -87,7 +91,7 @@ class Sim(Kind):
         )
 
     def run(self, spec: CellSpec, progress: core.Progress | None = None) -> Json:
-        report = Report(core.sim(spec.json(), progress))
+        report = Report(core.sim(self.request(spec), progress))
         _raise_failures(report)
         entry = report.json["benchmarks"][0]
         entry.pop("host_image", None)  # names a folder of this computer
@@ -148,8 +152,8 @@ class Bench(Kind):
         reason = f"engine {missing} does not exist yet" if missing else ""
         return _too_many_threads(spec) or reason or catalog.why_no_htm(spec.htm)
 
-    def run(self, spec: CellSpec, progress: core.Progress | None = None) -> Json:
-        asked = BenchSpec(
+    def request(self, spec: CellSpec) -> Json:
+        return BenchSpec(
             workload=spec.workload,
             engines=spec.engines,
             threads=spec.threads,
@@ -163,8 +167,10 @@ class Bench(Kind):
             seconds=(spec.duration_us or 0) / 1e6,
             repetitions=5,
             force=True,
-        )
-        report = Report(core.bench(asked.json(), progress))
+        ).json()
+
+    def run(self, spec: CellSpec, progress: core.Progress | None = None) -> Json:
+        report = Report(core.bench(self.request(spec), progress))
         _raise_failures(report)
         entries: list[Entry] = report.medians()
         return {"engines": {entry.engine: entry.json for entry in entries}}
@@ -191,8 +197,11 @@ class Stores(Kind):
     def cannot_run(self, series: str, spec: CellSpec) -> str:
         return _why_missing(series) or _too_many_threads(spec)
 
+    def request(self, spec: CellSpec) -> Json:
+        return _store_spec(spec).json()
+
     def run(self, spec: CellSpec, progress: core.Progress | None = None) -> Json:
-        report = Report(core.db_bench(_store_spec(spec).json(), progress))
+        report = Report(core.db_bench(self.request(spec), progress))
         _raise_failures(report)
         entries: list[StoreEntry] = report.medians()
         measured = [entry for entry in entries if entry.benchmark == spec.workload]
@@ -218,7 +227,7 @@ def _raise_failures(report: Report) -> None:
 
 def _unknown(what: str, name: str, known: Iterable[catalog.Listed]) -> str:
     """The reason for a name that is not listed. An empty name, or a design's file, is none."""
-    if not name or "/" in name or name.endswith(".so"):
+    if not name or catalog.is_design_file(name):
         return ""
     there = any(entry.name == name for entry in known)
     return "" if there else f"{what} {name} does not exist yet"
@@ -245,7 +254,10 @@ def _too_many_threads(spec: CellSpec) -> str:
 
 def _store_spec(spec: CellSpec) -> StoreSpec:
     peers = [name for name in spec.engines if name in _peers()]
-    params = {name: int(value) for name, value in spec.params.items()}
+    try:
+        params = {name: int(value) for name, value in spec.params.items()}
+    except ValueError as wrong:
+        raise errors.BadUsage(f"{spec.workload}: a parameter is no whole number: {wrong}") from None
     num = params.get("num", 100_000)
     fills = spec.workload.startswith("fill")
     return StoreSpec(
