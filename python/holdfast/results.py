@@ -80,6 +80,8 @@ class MachineCounters:
     stores: int = 0
     atomics: int = 0
     instructions: int = 0
+    medium_reads: int = 0
+    medium_writes: int = 0
     table_reads: int = 0
     # By the place where a line was found.
     loads_from: dict[str, int] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from holdfast import catalog, errors, results
 from holdfast.lab import cells, claims, figures, files, metrics, points, reproduce
 from holdfast.lab.cells import Outcome
 from holdfast.lab.results import Results
+from holdfast.results import Entry
 
 # Two designs that exist: one that keeps transactions, one that keeps nothing.
 _DESIGN = next(design for design in catalog.designs() if design.durable and design.options)
@@ -330,12 +332,44 @@ quick = { work = 20, warm_up_work = 0 }
     assert float(swaps["response_p999"]) >= float(swaps["response_p50"]) > 0
     software = rows[("workloads", _ENGINE, "swaps")]
     assert software["design"] == "" and software["commit_wait_ns"] == ""
-    assert float(software["media_writes_write_back"]) == float(software["media_writes"])
-    assert float(software["media_writes_log"]) == 0
+    assert float(software["media_writes_write_back"]) > float(software["media_writes"]) > 0
+    assert float(software["media_writes_log"]) == 0 and software["media_writes_overhead"] == ""
     recovered = rows[("recovery", _DESIGN.name, "1")]
     assert float(recovered["recovery_us"]) > 0 and float(recovered["recovery_lines"]) >= 0
     volatile = rows[("recovery", _VOLATILE.name, "1")]
     assert volatile["state"] == "not run" and "makes nothing durable" in volatile["reason"]
+
+
+def test_accesses_by_cause_come_before_the_queue_with_and_without_a_design():
+    """10 writes, of which 4 merge, and 7 reads, of which the queue serves 2. There is a memory for
+    both kinds of lines, and a volatile one comes and goes."""
+    kind = results.KindCounters(phase_ns={}, execute_loads=0)
+    engine = Entry(
+        json={},
+        update_commits=2,
+        medium=results.Medium(writes=10 - 4 + 1, reads=7 - 2 + 1),
+        machine_counters=results.MachineCounters(
+            results.HtmCounters(0, 0, {}), kind, kind, medium_writes=10, medium_reads=7
+        ),
+    )
+    own = results.DesignCounters(
+        transactions=2,
+        aborts=0,
+        media_writes=7,
+        media_reads=6,
+        commit_wait_ns=0,
+        store_wait_ns=0,
+        structure_bytes=0,
+        reads_by_cause={"miss": 7},
+        writes_by_cause={"write_back": 8, "log": 2},
+    )
+    design = replace(engine, design_counters=own)
+    assert metrics.value(engine, "media_writes_write_back") == 5
+    assert metrics.value(design, "media_writes_write_back") == 4
+    assert metrics.value(design, "media_writes_overhead") == 1
+    assert metrics.if_measured(engine, "media_writes_overhead") is None, "its log has no cause"
+    assert metrics.value(engine, "media_reads_miss") == 3.5
+    assert metrics.value(design, "media_reads_miss") == 3.5
 
 
 def test_a_run_has_its_metrics_again_from_the_same_cell(tmp_path, monkeypatch):

@@ -3,12 +3,15 @@
 
 media_writes, media_reads   accesses of the medium: writes that merged or were cancelled in the
                             controller's queue and reads served from there do not count
-media_writes_overhead       all causes but `write_back` and `data`: beyond the program's data
+media_writes_overhead       all causes but `write_back` and `data`: beyond the program's data; of
+                            designs only
 media_reads_<cause>         reads by cause, before some are served from the queue: miss, data, log,
-                            table, ... Those of the address table are table_reads
+                            table, ... Those of the address table are table_reads. Without a design
+                            all are miss
 wear_max, wear_mean         writes of the most written line, and of a line that was written, in all
 media_writes_<cause>        writes by cause, before they merge: write_back, data, log, table, ...
-                            Without a design all writes are write_back
+                            Without a design all writes are write_back. On a machine with one
+                            memory, lines of volatile memory have no cause
 l1_accesses                 loads, stores and atomics
 l2_accesses, llc_accesses   requests for a line that L1, or L1 and L2, did not have with the right
                             to the access
@@ -73,13 +76,19 @@ def _each(entry: Entry, count: float) -> float:
 def _by_cause(entry: Entry, cause: str) -> float:
     if entry.design_counters is not None:
         return entry.design_counters.writes_by_cause.get(cause, 0)
-    return _medium(entry).writes if cause == "write_back" else 0
+    return machine(entry).medium_writes if cause == "write_back" else 0
 
 
 def _reads_by_cause(entry: Entry, cause: str) -> float:
     if entry.design_counters is not None:
         return entry.design_counters.reads_by_cause.get(cause, 0)
-    return _medium(entry).reads - machine(entry).table_reads if cause == "miss" else 0
+    counted = machine(entry)
+    return counted.medium_reads - counted.table_reads if cause == "miss" else 0
+
+
+def _overhead(entry: Entry) -> float:
+    _design(entry)  # an engine's log and its data are written back alike
+    return sum(_by_cause(entry, cause) for cause in CAUSES if cause not in ("write_back", "data"))
 
 
 def _wear(entry: Entry) -> Wear:
@@ -122,6 +131,7 @@ def _cost(entry: Entry, formula: Callable[[Entry], float | None]) -> float:
 METRICS: dict[str, Callable[[Entry], float]] = {
     "media_writes": lambda e: _each(e, _medium(e).writes),
     "media_reads": lambda e: _each(e, _medium(e).reads),
+    "media_writes_overhead": lambda e: _each(e, _overhead(e)),
     "l1_accesses": lambda e: _each(e, _accesses(e)),
     "l2_accesses": lambda e: _each(e, _found_in(e, _BEYOND_L1)),
     "llc_accesses": lambda e: _each(e, _found_in(e, _BEYOND_L1[1:])),
@@ -141,9 +151,6 @@ METRICS: dict[str, Callable[[Entry], float]] = {
     "tag_flush_mj": lambda e: _cost(e, costs.tag_flush_mj),
     "tag_compare_nj": lambda e: _cost(e, costs.tag_compare_nj),
 }
-METRICS["media_writes_overhead"] = lambda e: _each(
-    e, sum(_by_cause(e, cause) for cause in CAUSES if cause not in ("write_back", "data"))
-)
 for _cause in CAUSES:
     METRICS[f"media_writes_{_cause}"] = lambda e, c=_cause: _each(e, _by_cause(e, c))
 for _cause in READ_CAUSES:
