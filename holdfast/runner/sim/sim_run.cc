@@ -285,7 +285,8 @@ SimRun measure(World& world, std::vector<SimWorker>& workers, const SimLength& l
   const int threads = static_cast<int>(workers.size());
   const int gauges = run.pending.interval > 0 ? 1 : 0;
   const int beside = world.ordinary() != nullptr ? 1 : 0;
-  int running = threads;  // simulated threads take turns on one host thread
+  int running = threads;   // simulated threads take turns on one host thread
+  uint64_t ended = began;  // by the last worker; a round of background work may end after it
   machine.run_threads(threads + beside + gauges, [&](int number) {
     if (number == threads + beside) {
       run.pending.watch(machine, world.heap(), began + in_time);
@@ -299,6 +300,7 @@ SimRun measure(World& world, std::vector<SimWorker>& workers, const SimLength& l
     SimWorker& worker = workers[static_cast<size_t>(number)];
     if (in_time == 0) {
       worker.run(machine, world.workload(), number, length.transactions);
+      ended = machine.timed() ? std::max(ended, machine.now()) : 0;
     } else if (open_loop) {
       worker.serve(arrivals, began + in_time, machine, world.workload(), number);
     } else {
@@ -309,7 +311,7 @@ SimRun measure(World& world, std::vector<SimWorker>& workers, const SimLength& l
   run.steps = machine.steps() - steps_before;
   run.counters = machine.statistics() - counters_before;
   run.lint = lint_since(lint_before, machine.lint_report());
-  const uint64_t took = in_time != 0 ? in_time : machine.timed() ? machine.now() - began : 0;
+  const uint64_t took = in_time != 0 ? in_time : ended - began;
   run.simulated_seconds = static_cast<double>(took) * 1e-12;
   run.persist_events = machine.persist_events() - events_before;
   run.statistics = world.heap().statistics() - before;

@@ -79,7 +79,7 @@ namespace holdfast {
 ///   simulated_steps machine operations of the measured part
 ///   simulated_memory_operations
 ///                   loads, stores and atomics among them
-///   simulated_seconds
+///   simulated_seconds  of a number of transactions: up to the end of the last one
 ///   host_seconds, host_set_up_seconds
 ///                   time on this computer of the measured part, and before it
 ///   host_image      path; built: the reason, or empty

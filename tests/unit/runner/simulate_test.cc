@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "holdfast/engines/parts/any/any_engine.h"
@@ -60,6 +61,24 @@ TEST(RunnerSimulate, TwiceTheTimeIsTwiceTheWorkAtTheSameRate) {
   const Json counted =
       entry_of({{"transactions", once["iterations"].get<int>() / 2}, {"warm_up_us", 1000}});
   EXPECT_NEAR(rate(counted) / rate(once), 1, 0.05) << "however its length is given";
+}
+
+// After the last transaction an engine's background thread ends the round that it is in.
+TEST(RunnerSimulate, ANumberOfTransactionsTakesTheTimeOfTheirThread) {
+  for (const auto& row : engine_rows<SimMachine>()) {
+    const auto options = row.description->option_list();
+    if (std::ranges::none_of(
+            options, [](const OptionInfo& o) { return o.name == std::string("background"); })) {
+      continue;
+    }
+    SCOPED_TRACE(row.description->name);
+    const Json entry =
+        entry_of({{"engines", {row.description->name}}, {"threads", {1}}, {"transactions", 20}});
+    ASSERT_FALSE(entry.contains("error_message")) << entry.dump(1);
+    const Json& response = entry["response"];
+    const double answered = response["mean_ns"].get<double>() * response["count"].get<double>();
+    EXPECT_NEAR(entry["simulated_seconds"].get<double>() * 1e9, answered, 0.01);
+  }
 }
 
 // All threads begin at once. In a run shorter than the queue, shares of waits would add up to
