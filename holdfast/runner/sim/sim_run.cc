@@ -146,7 +146,8 @@ class World {
     heap_->close().check();
     workload_.reset();
     heap_.reset();
-    open(spec);
+    open_heap(spec);
+    attach(spec);
     return heap_->recovery().transactions;
   }
 
@@ -166,22 +167,27 @@ class World {
     machine_->power_on();
     recovery.design = machine_->design_recovery();
     const uint64_t began = machine_->timed() ? machine_->now() : 0;
-    machine_->run_threads(1,
-                          [&](int) { open(spec); });  // operations outside run_threads take no time
-    if (machine_->timed()) {
-      const uint64_t took = machine_->now() - began + recovery.design.duration;
-      recovery.simulated_seconds = static_cast<double>(took) * 1e-12;
-    }
+    machine_->run_threads(1, [&](int) {  // operations outside run_threads take no time
+      open_heap(spec);
+      if (machine_->timed()) {
+        const uint64_t took = machine_->now() - began + recovery.design.duration;
+        recovery.simulated_seconds = static_cast<double>(took) * 1e-12;
+      }
+      recovery.persist = machine_->counters();
+    });
     recovery.report = heap_->recovery();
-    recovery.persist = machine_->counters();
+    attach(spec);
     return recovery;
   }
 
   SetUp set_up;
 
  private:
-  void open(const SessionSpec& spec) {
+  void open_heap(const SessionSpec& spec) {
     heap_ = SimHeap::open(*machine_, {spec.engine, options_}).value();
+  }
+
+  void attach(const SessionSpec& spec) {
     workload_ = make_sim_workload(
         spec.workload, *heap_,
         Parameters::make(*find_workload(spec.workload).value(), spec.parameters).value());
