@@ -236,6 +236,35 @@ void Judge::check_observations() {
   }
 }
 
+/// Returns the survivors that the words prove; with `promised`, also those that were acknowledged.
+Survivors find_survivors(const History& history, const std::vector<uint64_t>& recovered_words,
+                         bool real_time, bool promised) {
+  Survivors result(history.transactions.size() + 1, false);
+  result[0] = true;
+  if (unusable(history, recovered_words)) {
+    return result;
+  }
+  const VersionTable versions(history, recovered_words);
+  Aftermath aftermath(versions, recovered_words, real_time);
+  if (promised) {
+    std::vector<uint32_t> acknowledged;
+    for (const Transaction& transaction : history.transactions) {
+      const uint32_t t = transaction.number;
+      if (transaction.outcome == Outcome::committed && !aftermath.doomed(t)) {
+        result[t] = true;
+        acknowledged.push_back(t);
+      }
+    }
+    aftermath.imply(std::move(acknowledged));
+  }
+  for (const Transaction& transaction : history.transactions) {
+    if (transaction.outcome != Outcome::aborted && aftermath.implied(transaction.number)) {
+      result[transaction.number] = true;
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 std::vector<Finding> check_durability(const History& history,
@@ -266,28 +295,12 @@ uint64_t lost_updates(const History& history, const std::vector<uint64_t>& recov
 
 Survivors survivors(const History& history, const std::vector<uint64_t>& recovered_words,
                     bool real_time) {
-  Survivors result(history.transactions.size() + 1, false);
-  result[0] = true;
-  if (unusable(history, recovered_words)) {
-    return result;
-  }
-  const VersionTable versions(history, recovered_words);
-  Aftermath aftermath(versions, recovered_words, real_time);
-  std::vector<uint32_t> acknowledged;
-  for (const Transaction& transaction : history.transactions) {
-    const uint32_t t = transaction.number;
-    if (transaction.outcome == Outcome::committed && !aftermath.doomed(t)) {
-      result[t] = true;
-      acknowledged.push_back(t);
-    }
-  }
-  aftermath.imply(std::move(acknowledged));
-  for (const Transaction& transaction : history.transactions) {
-    if (transaction.outcome != Outcome::aborted && aftermath.implied(transaction.number)) {
-      result[transaction.number] = true;
-    }
-  }
-  return result;
+  return find_survivors(history, recovered_words, real_time, /*promised=*/true);
+}
+
+Survivors proven_survivors(const History& history, const std::vector<uint64_t>& recovered_words,
+                           bool real_time) {
+  return find_survivors(history, recovered_words, real_time, /*promised=*/false);
 }
 
 }  // namespace holdfast::check

@@ -73,4 +73,9 @@ using Survivors = std::vector<bool>;
 Survivors survivors(const History& history, const std::vector<uint64_t>& recovered_words,
                     bool real_time = true);
 
+/// Returns those of the survivors that the words prove, whatever the engine promises: an object
+/// holds or had the transaction's write, or such a transaction has read from it.
+Survivors proven_survivors(const History& history, const std::vector<uint64_t>& recovered_words,
+                           bool real_time = true);
+
 }  // namespace holdfast::check

@@ -11,7 +11,8 @@
 namespace holdfast::check {
 namespace {
 
-bool orders_everything(const History& history, const Promise& promised) {
+/// Returns whether everything that was answered has survived.
+bool keeps_everything(const History& history, const Promise& promised) {
   return promised.durability == Durability::strict && promised.observed &&
          std::none_of(history.transactions.begin(), history.transactions.end(),
                       [](const Transaction& t) { return t.commit == Commit::later; });
@@ -19,14 +20,19 @@ bool orders_everything(const History& history, const Promise& promised) {
 
 /// Returns the history with a last transaction that reads the recovered words. Attempts that did
 /// not survive lose their accesses, also those that threw: they may have seen what is lost, or a
-/// writer whose own accesses are left out because nothing says that it survived.
+/// writer whose own accesses are left out because nothing says that it survived. No legal history
+/// is accused for that, because an order of all transactions also orders a part of them. The part
+/// is complete: it has every transaction from which one of its own has read.
 History with_reader(const History& history, const std::vector<uint64_t>& recovered_words,
-                    bool real_time) {
+                    const Survivors& survived) {
+  constexpr uint64_t kReads = kForever - 1;  // later than every answer
   History seen = history;
-  const Survivors survived = survivors(history, recovered_words, real_time);
   for (Transaction& t : seen.transactions) {
     if (!survived[t.number]) {
       t.accesses.clear();
+    } else if (t.outcome == Outcome::live) {
+      t.outcome = Outcome::committed;  // it took effect before the crash
+      t.end = kReads - 1;
     }
   }
   Transaction reader;
@@ -34,8 +40,8 @@ History with_reader(const History& history, const std::vector<uint64_t>& recover
   reader.thread = ~uint32_t{0};
   reader.read_only = true;
   reader.outcome = Outcome::committed;
-  reader.begin = kForever - 1;  // later than every answer
-  reader.end = kForever - 1;
+  reader.begin = kReads;
+  reader.end = kReads;
   for (Object object = 0; object < recovered_words.size(); ++object) {
     reader.accesses.push_back(
         {Access::Kind::read, object, Version::of_word(recovered_words[object])});
@@ -75,10 +81,14 @@ std::vector<Finding> check_recovered_order(const History& history,
                                            const std::vector<uint64_t>& recovered_words,
                                            const Promise& promised,
                                            const DurabilityOptions& options) {
-  if (!orders_everything(history, promised)) {
+  if (promised.durability == Durability::none) {
     return {};
   }
-  const History seen = with_reader(history, recovered_words, options.real_time);
+  const History seen =
+      with_reader(history, recovered_words,
+                  keeps_everything(history, promised)
+                      ? survivors(history, recovered_words, options.real_time)
+                      : proven_survivors(history, recovered_words, options.real_time));
   std::vector<Finding> findings =
       check_isolation(seen, options.isolation, options.real_time, options.most);
   for (Finding& finding : findings) {

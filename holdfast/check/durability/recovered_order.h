@@ -21,8 +21,9 @@ namespace holdfast::check {
 ///
 ///   survivors without an order     no order of the transactions leaves the recovered words
 ///
-/// Without a promise that all answered updates and observations survive, or with Commit::later,
-/// returns nothing: the survivors are then a prefix, and answered transactions may lie behind it.
+/// Without a promise that all answered updates and observations survive, or with Commit::later, the
+/// survivors are a prefix, and answered transactions may lie behind it. The order then has only
+/// those whose survival the words prove. Returns nothing if nothing is promised.
 ///
 /// Cost: that of check_isolation.
 std::vector<Finding> check_recovered_order(const History& history,

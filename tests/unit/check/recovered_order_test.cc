@@ -76,12 +76,29 @@ TEST(CheckRecoveredOrder, ForgetsWhatNoClientKnows) {
   EXPECT_EQ(verdict("1- live b0\n 2- live r0=1 r1=9.1", {kInitially, kInitially}), "");
 }
 
-TEST(CheckRecoveredOrder, JudgesOnlyPromisesOfAllThatWasAnswered) {
+constexpr Promise kLagging{.durability = Durability::lagging, .bound = 5};
+constexpr Promise kNoObservations{.observed = false};
+
+TEST(CheckRecoveredOrder, AlsoOrdersThePrefixThatSurvivesWithALag) {
   const std::vector<Version> mixture = {{1, 1}, {2, 2}};
+  const std::string found = "survivors without an order: 1 2";
   const std::string two = "1-3 b0 b1\n 2-4 b0 b1";
+  EXPECT_EQ(verdict(two, mixture, kLagging), found);
+  EXPECT_EQ(verdict(two, mixture, kNoObservations), found);
+  EXPECT_EQ(verdict(two + "\n 5-6 later r0=0", mixture), found);
+  EXPECT_EQ(verdict("1- live b0 b1\n 2- live b0 b1", mixture, kLagging), found);
+  // One of the updates may be behind the prefix.
+  EXPECT_EQ(verdict(two, {{1, 1}, {1, 2}}, kLagging), "");
+  EXPECT_EQ(verdict(two, {kInitially, kInitially}, kLagging), "");
   EXPECT_EQ(verdict(two, mixture, {.durability = Durability::none}), "");
-  EXPECT_EQ(verdict(two, mixture, {.observed = false}), "");
-  EXPECT_EQ(verdict(two + "\n 5-6 later r0=0", mixture), "");
+}
+
+TEST(CheckRecoveredOrder, LeavesOutWhatMayLieBehindThePrefix) {
+  // T3 was answered and has seen T2, which is lost.
+  const std::string seen = "1-2 b0\n 3-6 w0=1\n 4-7 r0=2 b1";
+  EXPECT_EQ(verdict(seen, {{1, 1}, kInitially}, kLagging), "");
+  // T2 overwrote what T1 stored, or is behind the prefix.
+  EXPECT_EQ(verdict("1-3 b0\n 2-4 b0 r1=0\n 2-5 b1", {{1, 1}, {3, 1}}, kLagging), "");
 }
 
 TEST(CheckRecoveredOrder, AcceptsTheWordsOfLegalHistories) {
@@ -96,8 +113,11 @@ TEST(CheckRecoveredOrder, AcceptsTheWordsOfLegalHistories) {
     options.blind_percent = 50 * static_cast<uint32_t>(seed % 3);
     LegalHistory maker(options);
     const History h = maker.make();
-    const auto findings =
-        check_recovered_order(h, maker.words(), {}, {.isolation = options.isolation});
+    const DurabilityOptions judged{.isolation = options.isolation};
+    auto findings = check_recovered_order(h, maker.words(), {}, judged);
+    ASSERT_TRUE(findings.empty()) << "seed " << seed << "\n" << to_string(findings[0], h);
+    const auto prefix = maker.words(random.between(1, maker.clock()));
+    findings = check_recovered_order(h, prefix, kLagging, judged);
     ASSERT_TRUE(findings.empty()) << "seed " << seed << "\n" << to_string(findings[0], h);
   }
 }
