@@ -239,7 +239,9 @@ void CrashExplorer::Search::judge(const char* phase, const CrashPoint& point, co
 }
 
 /// Runs the program again on the recovered heap, with crash points of its own. The thread that
-/// opens the heap does nothing else, so that no later fence orders the stores of recovery.
+/// opens the heap does nothing else, so that no later fence orders the stores of recovery. This
+/// recovery has another schedule than the one in recover(), and perhaps another order of slots. It
+/// must find the words that were judged, because the new run is judged by what it finds.
 void CrashExplorer::Search::go_on(const Pending& from) {
   ++report_.coverage.continued;
   std::vector<CrashPoint> points;
@@ -258,10 +260,18 @@ void CrashExplorer::Search::go_on(const Pending& from) {
     }
     auto heap = SimHeap::open(machine, {});
     heap.status().check();
+    Subject::Words found;
     machine.run_threads(1, [&](int) {
       subject_.attach(**heap).check();
-      subject_.start(seed_ + 1, subject_.observe(**heap).value(), /*continues=*/true);
+      found = subject_.observe(**heap).value();
     });
+    const uint32_t state = from.image->second.state;
+    if (state != kNoState && found != *states_[state]) {
+      return fail(kContinued,
+                  {"recovery differs", "another recovery of the image has found other words"},
+                  from.event, from.image->first, kNever);
+    }
+    subject_.start(seed_ + 1, found, /*continues=*/true);
     points = run_clients(machine, **heap, kContinued, kContinuedPoints, false);
     report_sites(machine);
   } catch (const SimStuck& stuck) {

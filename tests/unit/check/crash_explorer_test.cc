@@ -26,6 +26,7 @@ class Spy final : public Subject {
   Status attach(SimHeap& heap) override { return registers_.attach(heap); }
   void start(uint64_t seed, const Words& initial, bool continues) override {
     seeds.push_back(seed);
+    continued_after = continues && continued_after == 0 ? observed : continued_after;
     registers_.start(seed, initial, continues);
   }
   void client(int thread, SimHeap& heap) override { registers_.client(thread, heap); }
@@ -53,6 +54,7 @@ class Spy final : public Subject {
 
   std::vector<uint64_t> seeds;  ///< of all runs
   int observed = 0;
+  int continued_after = 0;  ///< `observed` at the start of the first continued run
   std::function<Result<Words>(Result<Words>)> on_observe;
   bool hides_blocks = false;
   std::optional<Fault> fault_of_runs;
@@ -188,6 +190,26 @@ TEST(CrashExplorer, TheProgramRunsOnOnOneImageInSoMany) {
     on.go_on = share;
     EXPECT_EQ(explored(on).coverage.continued, images / share);
   }
+}
+
+TEST(CrashExplorer, AContinuedRunBeginsWithTheWordsThatWereJudged) {
+  CrashPlan on = plan();
+  on.points = 4;
+  on.events = 100;
+  on.go_on = 1;
+  Spy sound;
+  EXPECT_TRUE(explored(on, sound).violations.empty());
+  Spy subject;  // the same search, and one recovery more loses a word
+  subject.on_observe = [&](Result<Subject::Words> words) {
+    if (words.ok() && subject.observed == sound.continued_after) {
+      words->front() += 1;
+    }
+    return words;
+  };
+  const CrashReport report = explored(on, subject);
+  ASSERT_EQ(report.violations.size(), 1u);
+  EXPECT_EQ(report.violations[0].fault.name, "recovery differs");
+  EXPECT_EQ(report.violations[0].phase, "continued");
 }
 
 TEST(CrashExplorer, ASeedDrawsTheProgramUnlessAnotherOneDoes) {
