@@ -224,10 +224,11 @@ void Persistence::stored(const MaskedWord& word, bool same_instant) {
   dirty_[index_[line] - 1].stores.push_back({word, number_});
 }
 
-void Persistence::stored_around_caches(const MaskedWord& word, std::vector<WriteBack>& pending) {
+void Persistence::stored_around_caches(const MaskedWord& word, int slot,
+                                       std::vector<WriteBack>& pending) {
   stored(word);
   const auto line = static_cast<uint32_t>(word.address / line_bytes_);
-  dirty_[index_[line] - 1].around.push_back(number_);
+  dirty_[index_[line] - 1].around.push_back({number_, slot});
   if (!pending.empty() && pending.back().line == line) {
     pending.back().upto = number_;
   } else {
@@ -261,9 +262,9 @@ void Persistence::reached(size_t offset) {
   }
 }
 
-void Persistence::fenced(std::vector<WriteBack>& pending) {
+void Persistence::fenced(int slot, std::vector<WriteBack>& pending) {
   for (const WriteBack& write_back : pending) {
-    make_certain(write_back.line, write_back.upto);
+    make_certain(write_back.line, write_back.upto, slot);
   }
   pending.clear();
 }
@@ -272,7 +273,7 @@ void Persistence::synced() {
   if (journaled_) {
     for (const WriteBack& appended : journal_) {
       changed(appended.line);
-      make_certain(appended.line, appended.upto);
+      make_certain(appended.line, appended.upto, 0);  // a journal has no non-temporal stores
     }
     journal_.clear();
     return;
@@ -297,23 +298,50 @@ void Persistence::put(size_t offset, const std::byte* bytes, size_t n) {
   }
 }
 
-void Persistence::make_certain(uint32_t line, uint64_t upto) {
+/// Makes the stores to the line up to number `upto` certain, without non-temporal ones of other
+/// slots.
+void Persistence::make_certain(uint32_t line, uint64_t upto, int slot) {
   const uint32_t at = index_[line];
   if (at == 0) {
     return;
   }
   changed(line);
-  std::vector<Store>& stores = dirty_[at - 1].stores;
+  Dirty& dirty = dirty_[at - 1];
+  std::vector<Store>& stores = dirty.stores;
+  const auto stays = [&](const Store& store) {
+    return std::any_of(dirty.around.begin(), dirty.around.end(), [&](const Around& around) {
+      return around.number == store.number && around.slot != slot;
+    });
+  };
   size_t done = 0;
-  while (done < stores.size() && stores[done].number <= upto) {
-    make_certain(stores[done++].word);
+  size_t kept = 0;  // the first ones of `stores`
+  for (; done < stores.size() && stores[done].number <= upto; ++done) {
+    const Store store = stores[done];
+    if (stays(store)) {
+      stores[kept++] = store;
+      continue;
+    }
+    make_certain(store.word);
+    for (size_t i = 0; i < kept; ++i) {  // what a certain store has replaced does not come back
+      MaskedWord& older = stores[i].word;
+      if (older.address == store.word.address) {
+        older.mask &= ~store.word.mask;
+        older.value &= older.mask;
+      }
+    }
   }
-  if (done == stores.size()) {
+  const auto replaced = [](const Store& store) { return store.word.mask == 0; };
+  const auto first = stores.begin();
+  const auto rest = std::remove_if(first, first + static_cast<std::ptrdiff_t>(kept), replaced);
+  stores.erase(rest, first + static_cast<std::ptrdiff_t>(done));
+  if (stores.empty()) {
     clean(at - 1);
-  } else {
-    std::erase_if(dirty_[at - 1].around, [&](uint64_t number) { return number <= upto; });
-    stores.erase(stores.begin(), stores.begin() + static_cast<std::ptrdiff_t>(done));
+    return;
   }
+  std::erase_if(dirty.around, [&](const Around& around) {
+    return std::none_of(stores.begin(), stores.end(),
+                        [&](const Store& store) { return store.number == around.number; });
+  });
 }
 
 void Persistence::clean(uint32_t index) {

@@ -5,8 +5,9 @@
 // The rules are those of Px86. Stores to one line persist in the order in which they become
 // visible. A line may persist at any moment after a store to it. Only a write-back followed by a
 // fence makes that certain. So a legal image holds, for each line independently, the certain
-// content and a prefix of the stores since. Non-temporal stores wait in a write-combining buffer,
-// which empties in no order: any of those in the prefix may be missing.
+// content and a prefix of the stores since. Non-temporal stores wait in a write-combining buffer
+// of their thread, which empties in no order: any of those in the prefix may be missing. A fence of
+// another thread does not empty it.
 //
 // With a journal, lines reach the medium in the order in which fences have appended them, and no
 // other way. So a legal image holds the certain content and a prefix of the appended lines.
@@ -62,13 +63,15 @@ class Persistence {
   /// with the store before it, as those of one hardware transaction do. No image separates such
   /// stores within a line.
   void stored(const MaskedWord& word, bool same_instant = false);
-  /// A non-temporal store became visible, in domain pmem. It counts as a write-back too.
-  void stored_around_caches(const MaskedWord& word, std::vector<WriteBack>& pending);
+  /// A non-temporal store of the thread in this slot became visible, in domain pmem. It counts as a
+  /// write-back too.
+  void stored_around_caches(const MaskedWord& word, int slot, std::vector<WriteBack>& pending);
   /// A write-back of the line at this offset leaves a thread's store buffer. `pending` are the
   /// thread's write-backs that are not fenced yet.
   void wrote_back(size_t offset, std::vector<WriteBack>& pending);
-  /// A fence of that thread completes: the stores that its write-backs cover become certain.
-  void fenced(std::vector<WriteBack>& pending);
+  /// A fence of the thread in this slot completes: the stores that its write-backs cover become
+  /// certain, but for the non-temporal ones of other threads.
+  void fenced(int slot, std::vector<WriteBack>& pending);
   /// A cache has written back the line at this offset, with all stores so far.
   void reached(size_t offset);
   /// All stores so far become certain (fdatasync). With a journal, all appended lines.
@@ -121,12 +124,17 @@ class Persistence {
     MaskedWord word;  ///< its address is an offset on the medium
     uint64_t number;  ///< of its instant, over the whole medium; write-backs refer to it
   };
+  /// A non-temporal store: its number, and the slot of its thread.
+  struct Around {
+    uint64_t number;
+    int slot;
+  };
   /// A line with stores that are not certain yet.
   struct Dirty {
     uint32_t line;
     std::vector<Store> stores;
-    uint64_t reached = 0;          ///< a cache has written back the stores up to this number
-    std::vector<uint64_t> around;  ///< the numbers of the non-temporal stores
+    uint64_t reached = 0;        ///< a cache has written back the stores up to this number
+    std::vector<Around> around;  ///< the non-temporal ones among them, in their order
   };
   /// A possible content of a dirty line: the first `length` stores, without some of the
   /// non-temporal ones. If bit i of `lost` is set, store around[from + i] is missing.
@@ -151,7 +159,7 @@ class Persistence {
   /// The index of a line that was stored to since watch() in touched_.
   uint32_t touched_index(uint32_t line) const { return is_touched_[line] - 1; }
   void forget_touched();
-  void make_certain(uint32_t line, uint64_t upto);
+  void make_certain(uint32_t line, uint64_t upto, int slot);
   /// The possible contents of a dirty line. The first has no store, the last has all; no two have
   /// the same stores.
   static std::vector<Choice> legal(const Dirty& dirty);

@@ -65,7 +65,7 @@ std::vector<Persistence::Choice> Persistence::legal(const Dirty& dirty) {
     if (i < dirty.stores.size() && dirty.stores[i].number == number) {
       continue;
     }
-    while (older < dirty.around.size() && dirty.around[older] < number) {
+    while (older < dirty.around.size() && dirty.around[older].number < number) {
       ++older;
     }
     const size_t loose = std::min(older, kMostLost);
@@ -84,7 +84,8 @@ void Persistence::apply(const Dirty& dirty, const Choice& before, const Choice& 
   }
   const auto is_lost = [&](uint64_t number) {
     for (uint32_t rest = choice.lost; rest != 0; rest &= rest - 1) {
-      if (dirty.around[choice.from + static_cast<size_t>(std::countr_zero(rest))] == number) {
+      if (dirty.around[choice.from + static_cast<size_t>(std::countr_zero(rest))].number ==
+          number) {
         return true;
       }
     }

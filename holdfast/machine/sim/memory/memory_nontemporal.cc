@@ -70,7 +70,8 @@ void MemorySystem::publish_around_caches(SimThread& thread, const MaskedWord& wo
   write_word(word);
   uint64_t offset;
   if (!frozen_ && medium_.find(word.address, offset)) {
-    persistence_.stored_around_caches({offset, word.value, word.mask}, thread.write_backs);
+    persistence_.stored_around_caches({offset, word.value, word.mask}, thread.slot,
+                                      thread.write_backs);
     thread.counters.bytes += kWordBytes;
   } else {
     medium_.stored_beside(word.address);

@@ -165,7 +165,7 @@ void MemorySystem::complete_write_backs(SimThread& thread) {
   }
   if (!thread.write_backs.empty() && !frozen_) {
     persist_event();
-    persistence_.fenced(thread.write_backs);
+    persistence_.fenced(thread.slot, thread.write_backs);
   }
 }
 

@@ -145,6 +145,33 @@ TEST(SimNontemporal, WhatCameAfterTheFenceMayStillBeLost) {
   EXPECT_EQ(m.images<3>(), (std::set<Words<3>>{{1, 0, 0}, {1, 1, 0}, {1, 0, 1}, {1, 1, 1}}));
 }
 
+TEST(SimNontemporal, AFenceOfAnotherThreadMakesNoneCertain) {
+  for (const bool writes_back : {false, true}) {
+    OneMedium m({.rmw_orders_pwb = false});
+    auto* turn = make_object<SimMachine::Atomic<uint64_t>>(m.machine);
+    m.machine.run_threads(2, [&](int thread) {
+      if (thread == 0) {
+        m.around(0, 1);
+        m.around(1, 1);
+        turn->store(1, std::memory_order_relaxed);
+        return;
+      }
+      m.machine.wait_while(*turn, uint64_t{0});
+      m.around(1, 2);  // replaces what the other thread has stored
+      m.plain(2, 1);
+      if (writes_back) {
+        m.machine.pwb(m.words);
+      }
+      m.machine.pfence();
+    });
+    std::set<Words<3>> expected = {{0, 2, 1}, {1, 2, 1}};
+    if (!writes_back) {
+      expected.insert({{0, 2, 0}, {1, 2, 0}});
+    }
+    EXPECT_EQ(m.images<3>(), expected);
+  }
+}
+
 TEST(SimNontemporal, AFencedOneIsLostNoMoreWhenALaterStoreIs) {
   OneMedium m;
   m.around(0, 1);

@@ -387,7 +387,7 @@ const FunctionalVariant kFunctional[] = {
        o.htm_lines_together = true;
        o.rmw_orders_pwb = false;
      },
-     7852555569441984160U},
+     14831287006461705475U},
     {"no buffers", [](SimOptions& o) { o.store_buffer = 0; }, 15298072184385443251U},
     {"a process that dies", [](SimOptions& o) { o.domain = Domain::process; },
      3014580909418701962U},
