@@ -19,8 +19,11 @@ struct WearSummary {
 class MediaWear {
  public:
   void add(uint64_t line) { ++writes_of(line); }
-  /// A write that was added does not happen.
-  void take_back(uint64_t line) { --writes_of(line); }
+  /// A write does not happen. It was added, perhaps before this count began.
+  void take_back(uint64_t line) {
+    uint32_t& writes = writes_of(line);
+    writes -= writes != 0 ? 1 : 0;
+  }
 
   WearSummary summary() const {
     WearSummary sum;

@@ -523,6 +523,16 @@ TEST(SimMemoryController, WearAddsUpToTheWritesOfTheMedium) {
   EXPECT_EQ(wear.writes + 1, counted.writes - counted.merged - counted.cancelled) << "and line 3";
 }
 
+TEST(SimMemoryController, AWriteFromBeforeTheCountOfWearIsTakenBack) {
+  MemoryController memory(device(), kLine);
+  WriteTicket ticket;
+  memory.write(0, 0, &ticket);
+  memory.count_wear();
+  ASSERT_TRUE(memory.cancel(ticket, kThere));
+  EXPECT_EQ(memory.wear().writes, 0u);
+  EXPECT_EQ(memory.wear().most, 0u);
+}
+
 TEST(SimMemoryController, ACancelledWriteMakesRoomAtOnce) {
   for (const uint64_t which : {0, 31, 63}) {
     MemoryController memory(device(), kLine);
