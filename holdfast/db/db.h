@@ -84,7 +84,7 @@ class DB {
   virtual Status Delete(const WriteOptions& options, const Slice& key) = 0;
   /// Applies all changes of the batch as one transaction.
   virtual Status Write(const WriteOptions& options, WriteBatch* updates) = 0;
-  /// Returns NotFound, and leaves *value alone, if the key has no value.
+  /// Returns NotFound, and leaves *value alone, if the key has no value. The key may lie in *value.
   virtual Status Get(const ReadOptions& options, const Slice& key, std::string* value) = 0;
 
   // MultiGet and DeleteRange are RocksDB's.

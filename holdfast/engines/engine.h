@@ -385,4 +385,15 @@ consteval bool direct_loads() {
   }
 }
 
+/// True if the body of a read transaction runs once: no attempt is rolled back. An engine says so by
+/// defining kReadsOnce.
+template <class E>
+consteval bool reads_once() {
+  if constexpr (requires { E::kReadsOnce; }) {
+    return E::kReadsOnce;
+  } else {
+    return false;
+  }
+}
+
 }  // namespace holdfast

@@ -23,8 +23,13 @@ TEST_P(DbSemantics, GetPutDelete) {
   EXPECT_EQ(get(*file, "k"), "w");
   EXPECT_TRUE(file->Delete({}, "k").ok());
   EXPECT_EQ(get(*file, "k"), "(none)");
-  put(*file, "k", "again");
-  EXPECT_EQ(get(*file, "k"), "again");
+  put(*file, "k", std::string(100, 'a'));
+  EXPECT_EQ(get(*file, "k"), std::string(100, 'a'));
+  std::string text = "k";  // one string for the key and the value
+  EXPECT_TRUE(file->Get({}, text, &text).ok());
+  EXPECT_EQ(text, std::string(100, 'a'));
+  EXPECT_TRUE(file->Get({}, text, &text).IsNotFound());
+  EXPECT_EQ(text, std::string(100, 'a'));
 }
 
 TEST_P(DbSemantics, KeysAndValuesOfAnyBytes) {

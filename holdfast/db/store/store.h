@@ -190,7 +190,18 @@ class Store {
         limits_(limits),
         slots_(slots),
         snapshots_(heap.machine(), slots),
-        backlog_(heap.machine(), snapshots_, slots) {}
+        backlog_(heap.machine(), snapshots_, slots),
+        spares_(slots) {}
+
+  /// A string of one thread. A read loads its value there, and then swaps it with the caller's
+  /// string. So reads in a loop neither allocate nor copy.
+  struct alignas(kMaxLineBytes) Spare {
+    std::string value;
+  };
+  static constexpr size_t kMostSpareBytes = 1 << 20;  ///< that a thread's spare string keeps
+  std::string& spare(std::string* temporary);
+  Result<bool> load_value(const Probe<H>& probe, const View* view, std::string* value,
+                          uint64_t* stamp, PageGuard* guard);
 
   static constexpr size_t kLookCost = 32;  ///< cost of looking at an entry, as bytes copied
 
@@ -247,6 +258,7 @@ class Store {
   const size_t slots_;
   Snapshots<M> snapshots_;
   Backlog<M> backlog_;
+  std::vector<Spare> spares_;
   Feed<H> feed_{nullptr};
   bool plain_keys_ = false;
   bool feeding_ = false;  ///< the feed is on; constant after open

@@ -18,6 +18,30 @@ template <class H>
 Result<bool> Store<H>::get(const Slice& key, const View* view, std::string* value, uint64_t* stamp,
                            PageGuard* guard) {
   const Probe<H> probe(key, comparator_);
+  if constexpr (reads_once<typename H::Engine>()) {
+    return load_value(probe, view, value, stamp, guard);
+  }
+  if (forked_child()) [[unlikely]] {
+    return check_process();
+  }
+  // An attempt that is rolled back has loaded a value, and the next one may find none. So *value,
+  // which may hold the key as well, stays as it is until the transaction has ended.
+  std::string temporary;
+  std::string& loaded = spare(&temporary);
+  Result<bool> found = load_value(probe, view, &loaded, stamp, guard);
+  if (found && *found) {
+    value->swap(loaded);
+  }
+  if (loaded.capacity() > kMostSpareBytes) [[unlikely]] {
+    loaded = std::string();
+  }
+  return found;
+}
+
+/// As get(), but each attempt of the transaction may change *value.
+template <class H>
+Result<bool> Store<H>::load_value(const Probe<H>& probe, const View* view, std::string* value,
+                                  uint64_t* stamp, PageGuard* guard) {
   bool found = false;
   Status status = heap_.read([&] {
     const Guarded guarded(H::Machine::context(), guard);
@@ -32,6 +56,17 @@ Result<bool> Store<H>::get(const Slice& key, const View* view, std::string* valu
     }
   });
   return status.ok() ? Result<bool>(found) : Result<bool>(std::move(status));
+}
+
+/// Returns this thread's spare string. Inside a transaction returns `temporary`: the body may run
+/// on a thread that is in get() itself.
+template <class H>
+std::string& Store<H>::spare(std::string* temporary) {
+  if (in_transaction()) {
+    return *temporary;
+  }
+  const auto slot = static_cast<size_t>(heap_.machine().self());  // -1 without a slot
+  return slot < spares_.size() ? spares_[slot].value : *temporary;
 }
 
 template <class H>

@@ -46,6 +46,7 @@ class CombinedEngine {
  public:
   using Machine = M;
   static constexpr bool kDirectLoads = M::kDirectLoads;
+  static constexpr bool kReadsOnce = true;  // readers have the data, or the writer, to themselves
 
   CombinedEngine(const CombinedEngine&) = delete;
   CombinedEngine& operator=(const CombinedEngine&) = delete;
