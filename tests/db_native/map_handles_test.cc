@@ -35,6 +35,8 @@ TEST_P(DbMapHandles, ADroppedMapIsGoneAndItsHandlesSaySo) {
   batch.Put(users.get(), "late", "1");
   std::unique_ptr<OptimisticTransaction> late(file->BeginTransaction());
   late->Put(users.get(), "late", "1");
+  std::unique_ptr<OptimisticTransaction> deleting(file->BeginTransaction());
+  deleting->Put("key", "not written");
   const uint32_t id = users->GetID();
   ASSERT_TRUE(file->DropColumnFamily(users.get()).ok());
   EXPECT_EQ(names(*file), (std::vector<std::string>{"default", "towns"}));
@@ -56,7 +58,16 @@ TEST_P(DbMapHandles, ADroppedMapIsGoneAndItsHandlesSaySo) {
                  kWords);
   expect_refused(late->Commit(&committed), kWords);
   EXPECT_FALSE(committed);
-  late.reset();  // it keeps the versions that it may read
+  expect_refused(deleting->DeleteRange(users.get(), "a", "b"), kWords);
+  expect_refused(deleting->Commit(&committed), kWords);
+  EXPECT_FALSE(committed);
+  expect_refused(file->Transact([&](Transaction& t) {
+    t.Put("key", "not written");
+    static_cast<void>(t.DeleteRange(same.get(), "a", "b").ok());
+  }),
+                 kWords);
+  late.reset();  // they keep the versions that they may read
+  deleting.reset();
   EXPECT_EQ(db::get(*file, "key"), "(none)");
 
   EXPECT_EQ(contents(*file, same, before).size(), 500u) << "the snapshot is older";

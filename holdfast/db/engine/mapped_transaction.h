@@ -47,6 +47,9 @@ class MappedTransaction : public Base {
   }
   Status DeleteRange(const ColumnFamilyHandle* family, const Slice& begin,
                      const Slice& end) override {
+    if (Status status = prepare_write(family); !status.ok()) {
+      return status;
+    }
     std::vector<std::string> found;
     const std::unique_ptr<Iterator> at(NewIterator(family));
     for (at->Seek(begin); at->Valid() && comparator_->Compare(at->key(), end) < 0; at->Next()) {
@@ -79,12 +82,20 @@ class MappedTransaction : public Base {
   /// Has the transaction fail with this status.
   virtual void refuse(Status status) = 0;
 
-  void write(const ColumnFamilyHandle* family, const Slice& key, const Slice* value) {
-    if (Status status = keys_.readable(family, false); !status.ok()) {
-      return refuse(std::move(status));
-    }
-    if (!KeySpace::is_default(family)) {
+  /// Has the transaction fail if the handle is not good for writing, or will not be at the commit.
+  /// Returns ok if it is good now.
+  Status prepare_write(const ColumnFamilyHandle* family) {
+    Status status = keys_.readable(family, false);
+    if (!status.ok()) {
+      refuse(status);
+    } else if (!KeySpace::is_default(family)) {
       need(family->map());
+    }
+    return status;
+  }
+  void write(const ColumnFamilyHandle* family, const Slice& key, const Slice* value) {
+    if (!prepare_write(family).ok()) {
+      return;
     }
     std::string buffer;
     const Slice stored = keys_.stored(family, key, &buffer);
