@@ -138,7 +138,8 @@ class DB {
   virtual const Snapshot* GetSnapshot() = 0;
   virtual void ReleaseSnapshot(const Snapshot* snapshot) = 0;
 
-  /// Stores the value of a property in *value; returns false if there is no such property.
+  /// Stores the value of a property in *value. Returns false if there is no such property, or if it
+  /// cannot be read; once the medium has failed, Sync tells why.
   ///
   /// With the prefix "holdfast.": "stats", "engine", "domain", "old-versions", "open-snapshots",
   /// "oldest-snapshot-seconds" (its age; 0 without one), "sequence", "map-name<N>" (of the named

@@ -213,12 +213,15 @@ class Database(Writable):
 
     def _known(self, name: str) -> str:
         value = self._native.property(name)
-        assert value is not None, name
+        if value is None:
+            self._native.sync()  # raises why, once the medium has failed
+            raise errors.DatabaseError(f"{name} cannot be read")
         return value
 
     def property(self, name: str) -> str | None:
         """The text of a property such as "holdfast.stats"; None for an unknown name.
 
+        None also stands for a number that cannot be read, because the disk has failed.
         DB::GetProperty in holdfast/db/db.h lists the names.
         """
         return self._native.property(name)

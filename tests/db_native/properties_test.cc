@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Are the numbers about a database those that its other functions show, and are all of them there?
+#include <sys/syscall.h>
+
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -10,7 +13,9 @@
 #include <thread>
 
 #include "holdfast/heap/file/inspect.h"
+#include "tests/child_process.h"
 #include "tests/db/durable_engines.h"
+#include "tests/native/refuse_call.h"
 
 namespace holdfast::db::properties_test {
 namespace {
@@ -105,6 +110,29 @@ TEST_F(DbNumbers, OfPrometheusAreAllThere) {
   EXPECT_LE(number("used-bytes") + number("free-bytes"), shape.data_bytes());
   EXPECT_GT(number("used-bytes") + number("free-bytes"), shape.data_bytes() / 2);
   file->ReleaseSnapshot(snapshot);
+}
+
+TEST_F(DbNumbers, AreNumbersOrUnknownOnceTheMediumHasFailed) {
+  file.options.domain = Domain::file;
+  file.options.journal_bytes = 0;
+  file.options.change_feed_bytes = 1 << 20;
+  EXPECT_EQ(end_of_child([&] {
+              put(*file, "key", "value");
+              std::string value;
+              if (!refuse_call(SYS_fdatasync, EIO) || !file->Put({}, "key", "lost").IsIOError() ||
+                  file->GetProperty("holdfast.sequence", &value)) {
+                return 1;
+              }
+              for (const char* const name : {"used-bytes", "free-bytes", "reclaimable-bytes",
+                                             "old-versions", "pending-writes", "file-bytes"}) {
+                if (file->GetProperty("holdfast." + std::string(name), &value) &&
+                    (value.empty() || value.find_first_not_of("0123456789") != std::string::npos)) {
+                  return 2;
+                }
+              }
+              return 0;
+            }),
+            0);
 }
 
 TEST_F(DbNumbers, CountTransactions) {

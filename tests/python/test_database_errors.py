@@ -156,6 +156,28 @@ def test_a_full_disk_and_a_full_database(small, tmp_path):
         assert isinstance(error, OSError) and "full" in str(error)
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_a_number_that_cannot_be_read(known):
+    """As after a failed sync of the disk. Where that is known, the error is the one of sync()."""
+
+    class Failed:
+        def property(self, name):
+            return None
+
+        def sync(self):
+            if known:
+                raise errors.database_error("i/o error", "the disk has failed", errno.EIO, "path")
+
+    db = holdfast.Database(Failed())
+    for use in (lambda: db.sequence, db.statistics):
+        error = failure(use)
+        if known:
+            expect(error, OSError, holdfast.FileError, errno.EIO, "path")
+        else:
+            assert type(error) is holdfast.DatabaseError and "cannot be read" in str(error)
+    assert db.property("holdfast.sequence") is None
+
+
 def test_every_number_has_a_class_that_says_so():
     for number in errno.errorcode:
         error = errors.database_error("i/o error", "message", number, "path")

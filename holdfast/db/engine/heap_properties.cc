@@ -94,10 +94,12 @@ bool HeapDB::property(const std::string& name, std::string* value) {
     }
   } else if (name == "used-bytes" || name == "free-bytes" || name == "reclaimable-bytes") {
     auto found = space();
-    *value = !found                 ? found.status().to_string()
-             : name == "used-bytes" ? std::to_string(found->used)
-             : name == "free-bytes" ? std::to_string(free_bytes(*found))
-                                    : std::to_string(reclaimable_bytes(*found));
+    if (!found) {
+      return false;
+    }
+    *value = std::to_string(name == "used-bytes"   ? found->used
+                            : name == "free-bytes" ? free_bytes(*found)
+                                                   : reclaimable_bytes(*found));
   } else if (name == "oldest-snapshot-seconds") {
     *value = std::to_string(oldest_snapshot_seconds());
   } else if (name == "lag") {
@@ -116,12 +118,12 @@ bool HeapDB::property(const std::string& name, std::string* value) {
     *value = domain_of(medium());
   } else if (name == "open-snapshots") {
     *value = std::to_string(open_views());
-  } else if (name == "sequence") {
-    auto n = durable_sequence();
-    *value = n ? std::to_string(*n) : n.status().to_string();
-  } else if (name == "old-versions") {
-    auto n = old_versions();
-    *value = n ? std::to_string(*n) : n.status().to_string();
+  } else if (name == "sequence" || name == "old-versions") {
+    auto n = name == "sequence" ? durable_sequence() : old_versions();
+    if (!n) {
+      return false;
+    }
+    *value = std::to_string(*n);
   } else if (name == "approximate-memory-usage") {
     auto bytes = medium().bytes_in_memory();
     if (!bytes) {
