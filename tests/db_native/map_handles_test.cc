@@ -519,6 +519,53 @@ TEST_P(DbMapHandles, AFollowerGetsTheChangesOfAllMapsAndACopyHasThem) {
   unlink(copy.c_str());
 }
 
+TEST_P(DbMapHandles, OpenHandlesOfAFollowerKnowOfADrop) {
+  file.options.change_feed_bytes = 1 << 20;
+  DbFile follower(GetParam());
+  uint64_t at = 0;
+  const auto follow = [&] {
+    Status applied;
+    const Status status = file->ChangesSince(at, [&](uint64_t sequence, const WriteBatch& changes) {
+      WriteBatch again = changes;
+      applied = follower->Write({}, &again);
+      at = applied.ok() ? sequence : at;
+      return applied.ok();
+    });
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    return applied;
+  };
+  const Handle users = map("users");
+  put(*file, users, "ada", "1");
+  ASSERT_TRUE(follow().ok());
+  const Handle there = open_map(*follower, "users");
+  const Handle same = open_map(*follower, "users");
+  EXPECT_EQ(get(*follower, there, "ada"), "1");
+  const Snapshot* const before = follower->GetSnapshot();
+  ASSERT_TRUE(file->DropColumnFamily(users.get()).ok());
+  ASSERT_TRUE(follow().ok());
+  std::string value;
+  const char* const kWords = "map 'users' has been dropped";
+  expect_refused(follower->Get({}, there.get(), "ada", &value), kWords);
+  expect_refused(std::unique_ptr<Iterator>(follower->NewIterator({}, same.get()))->status(),
+                 kWords);
+  EXPECT_EQ(get(*follower, same, "ada", before), "1") << "the snapshot is older";
+  follower->ReleaseSnapshot(before);
+
+  // A map that the follower makes itself takes a number that the next one of the primary has.
+  const Handle own = open_map(*follower, "own");
+  put(*follower, own, "key", "1");
+  const Handle towns = map("towns");
+  EXPECT_EQ(towns->GetID(), own->GetID());
+  put(*file, towns, "oslo", "2");
+  expect_refused(follow(), "the number of map 'own' is that of map 'towns'");
+  EXPECT_EQ(names(*follower), (std::vector<std::string>{"default", "own"}));
+  EXPECT_EQ(contents(*follower, own), (Model{{"key", "1"}}));
+  ASSERT_TRUE(follower->DropColumnFamily(own.get()).ok());
+  ASSERT_TRUE(follow().ok());
+  EXPECT_EQ(contents(*follower, open_map(*follower, "towns")), (Model{{"oslo", "2"}}));
+  expect_tidy(follower);
+}
+
 /// While one thread drops a map, others write to it until they are refused. No write stays behind.
 TEST_P(DbMapHandles, NoWriteGetsIntoAMapThatIsBeingDropped) {
   DB& db = *file;

@@ -213,12 +213,16 @@ Status EngineDB<E>::Write(const WriteOptions& options, WriteBatch* updates) {
   const WriteBatch none;
   const WriteBatch& batch = updates == nullptr ? none : *updates;
   std::vector<Change> changes;
-  if (Status status = stored_changes(batch, &changes); !status.ok()) {
+  bool names = false;
+  if (Status status = stored_changes(batch, &changes, &names); !status.ok()) {
     return status;
   }
-  return write_to(WriteBatchContents::maps(batch), [&](const auto* cancel_if) {
-    return store_->write(changes, cancel_if, commit_of(options));
-  });
+  const auto write = [&] {
+    return write_to(WriteBatchContents::maps(batch), [&](const auto* cancel_if) {
+      return store_->write(changes, cancel_if, commit_of(options));
+    });
+  };
+  return names ? change_names(changes, write) : write();
 }
 
 template <class E>

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/base/function_ref.h"
 #include "holdfast/db/db.h"
 #include "holdfast/db/engine/bounded_iterator.h"
 #include "holdfast/db/engine/key_space.h"
@@ -56,8 +57,11 @@ class HeapDB : public DB {
   /// Deletes the entries of maps whose dropping was interrupted. Opening calls it.
   Status start_maps(bool read_only);
   /// Converts a batch, which must outlive the changes, to changes of stored keys. InvalidArgument:
-  /// the batch needs a map that does not exist here.
-  Status stored_changes(const WriteBatch& batch, std::vector<Change>* changes);
+  /// the batch needs a map that does not exist here. Sets *names if it makes or drops maps.
+  Status stored_changes(const WriteBatch& batch, std::vector<Change>* changes, bool* names);
+  /// Calls write(), which applies changes that make or drop maps. Then handles of the dropped maps
+  /// know it. InvalidArgument: the changes give a map's number to another name.
+  Status change_names(const std::vector<Change>& changes, FunctionRef<Status()> write);
   /// Converts a batch with the store's keys to one that Write takes.
   WriteBatch shown_changes(const WriteBatch& stored) const;
 
@@ -113,7 +117,9 @@ class HeapDB : public DB {
 
   KeySpace keys_;
   ColumnFamilyHandle default_map_;
-  std::mutex maps_mutex_;  ///< guards open_maps_; one thread at a time creates or drops maps
+  /// Guards open_maps_. One thread at a time makes or drops maps, by Write, too, which create_map
+  /// calls.
+  std::recursive_mutex maps_mutex_;
   std::map<uint32_t, std::weak_ptr<NamedMap>> open_maps_;
 };
 

@@ -196,20 +196,13 @@ Status HeapDB::DropColumnFamily(ColumnFamilyHandle* family) {
   if (Status status = check_process(); !status.ok()) {
     return status;
   }
-  NamedMap& map = *family->map();
-  {
-    const std::lock_guard lock(maps_mutex_);
-    WriteBatch batch;
-    WriteBatchContents::need(&batch, family->map());
-    WriteBatchContents::erase(&batch, id_key(map.name));
-    WriteBatchContents::erase(&batch, name_key(map.id));
-    if (Status status = Write({}, &batch); !status.ok()) {
-      return status;
-    }
-    map.dropped = true;
-    open_maps_.erase(map.id);
-  }
-  return delete_entries(map.prefix);
+  const NamedMap& map = *family->map();
+  WriteBatch batch;
+  WriteBatchContents::need(&batch, family->map());
+  WriteBatchContents::erase(&batch, id_key(map.name));
+  WriteBatchContents::erase(&batch, name_key(map.id));
+  const Status status = Write({}, &batch);
+  return status.ok() ? delete_entries(map.prefix) : status;
 }
 
 /// Deletes the entries of a map that does not exist any more, in transactions of bounded size. Each
@@ -344,7 +337,7 @@ void HeapDB::GetApproximateSizes(const Range* range, int n, uint64_t* sizes) {
   }
 }
 
-Status HeapDB::stored_changes(const WriteBatch& batch, std::vector<Change>* changes) {
+Status HeapDB::stored_changes(const WriteBatch& batch, std::vector<Change>* changes, bool* names) {
   for (const auto& map : WriteBatchContents::maps(batch)) {
     if (Status status = keys_.owns(*map); !status.ok()) {
       return status;
@@ -360,12 +353,52 @@ Status HeapDB::stored_changes(const WriteBatch& batch, std::vector<Change>* chan
       if (keys_.plain() && !(parts.part == MapKey::Part::entry && parts.map == 0)) {
         return keys_.named_maps();
       }
+      *names = *names || parts.part == MapKey::Part::name_of_id;
       key = keys_.plain() ? parts.key : stored;
       keys_.note_write(key);
     }
     changes->push_back({key, value == nullptr ? Slice() : *value, value == nullptr});
     return Status::OK();
   });
+}
+
+Status HeapDB::change_names(const std::vector<Change>& changes, FunctionRef<Status()> write) {
+  if (Status status = check_process(); !status.ok()) {
+    return status;
+  }
+  const std::lock_guard lock(maps_mutex_);
+  std::set<uint32_t> dropped;
+  for (const Change& change : changes) {
+    const MapKey parts = MapKey::of(change.key);
+    if (parts.part != MapKey::Part::name_of_id) {
+      continue;
+    }
+    if (change.deletion) {
+      dropped.insert(parts.map);
+      continue;
+    }
+    dropped.erase(parts.map);
+    std::string name;
+    const Status status = get_stored({}, change.key, &name);
+    if (status.ok() && change.value != name) {
+      return Status::InvalidArgument(
+          "the number of map '" + name + "' is that of map '" + change.value.ToString() +
+          "' in these changes; a follower makes no maps itself: start it anew from a copy");
+    }
+    if (!status.ok() && !status.IsNotFound()) {
+      return status;
+    }
+  }
+  const Status status = write();
+  if (status.ok()) {
+    for (const uint32_t id : dropped) {
+      if (const auto map = open_maps_[id].lock()) {
+        map->dropped = true;
+      }
+      open_maps_.erase(id);
+    }
+  }
+  return status;
 }
 
 WriteBatch HeapDB::shown_changes(const WriteBatch& stored) const {
