@@ -130,7 +130,9 @@ class Env {
   /// Unlocks the file and deletes `lock`.
   virtual Status UnlockFile(FileLock* lock) = 0;
 
-  /// Runs function(argument) on the background thread, after all calls scheduled before.
+  /// Runs function(argument) on the background thread, after all calls scheduled before. The
+  /// default Env throws std::system_error if the system has no thread for that; then it runs
+  /// nothing.
   virtual void Schedule(void (*function)(void* argument), void* argument) = 0;
   /// Runs function(argument) on a new, detached thread.
   virtual void StartThread(void (*function)(void* argument), void* argument) = 0;

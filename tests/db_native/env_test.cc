@@ -4,6 +4,7 @@
 #include "holdfast/db/env.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,11 +17,13 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "tests/db/db_file.h"
+#include "tests/native/refuse_call.h"
 
 namespace leveldb = holdfast::db;  // as a program written for LevelDB would say
 
@@ -265,6 +268,38 @@ TEST_F(EnvTest, ScheduledWorkHasOneThreadAndMaySchedule) {
   later->ended.get_future().wait();
 }
 
+/// Schedules without threads, and then from a thread that may make more. Returns whether the first
+/// call fails alone.
+bool schedules_after_a_failure(Env& env) {
+  std::promise<void> failed;
+  const auto later = std::make_shared<Traces>();
+  std::thread free([&] {
+    failed.get_future().wait();
+    env.Schedule(&end, new Shared(later));
+    if (later->ended.get_future().wait_for(std::chrono::seconds(10)) != std::future_status::ready) {
+      std::_Exit(2);
+    }
+  });
+  bool thrown = false;
+  for (const int call : {SYS_clone, SYS_clone3}) {
+    thrown = holdfast::refuse_call(call, EAGAIN);
+  }
+  try {
+    env.Schedule([](void*) { std::abort(); }, nullptr);
+    thrown = false;
+  } catch (const std::system_error&) {
+  }
+  failed.set_value();
+  free.join();
+  return thrown;
+}
+
+TEST_F(EnvTest, ScheduledWorkWaitsForNoThreadThatCouldNotBegin) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, without the background thread
+  EXPECT_EXIT(std::_Exit(schedules_after_a_failure(*env_) ? 0 : 1), ::testing::ExitedWithCode(0),
+              "");
+}
+
 TEST_F(EnvTest, TheTestDirectoryIsMadeWhereTemporaryFilesAre) {
   const char* const before = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): one thread
   const std::string kept = before == nullptr ? "" : before;
@@ -292,12 +327,33 @@ TEST_F(EnvTest, TheClockRunsWhileAThreadSleeps) {
   EXPECT_GT(first, uint64_t{1'000'000'000} * 1'000'000) << "microseconds since 1970";
 }
 
+TEST_F(EnvTest, AFileThatGrowsIsReadOn) {
+  ASSERT_TRUE(leveldb::WriteStringToFile(env_, "first", in("file")).ok());
+  leveldb::SequentialFile* made = nullptr;
+  ASSERT_TRUE(env_->NewSequentialFile(in("file"), &made).ok());
+  const std::unique_ptr<leveldb::SequentialFile> reader(made);
+  const auto read = [&] {
+    char scratch[16];
+    Slice part;
+    EXPECT_TRUE(reader->Read(sizeof(scratch), &part, scratch).ok());
+    return part.ToString();
+  };
+  EXPECT_EQ(read(), "first");
+  EXPECT_EQ(read(), "");
+  leveldb::WritableFile* appended = nullptr;
+  ASSERT_TRUE(env_->NewAppendableFile(in("file"), &appended).ok());
+  const std::unique_ptr<leveldb::WritableFile> writer(appended);
+  ASSERT_TRUE(writer->Append("second").ok());
+  ASSERT_TRUE(writer->Flush().ok());
+  EXPECT_EQ(read(), "second");
+}
+
 TEST_F(EnvTest, ALoggerAppendsLines) {
   for (const int number : {1, 2}) {
     leveldb::Logger* made = nullptr;
     ASSERT_TRUE(env_->NewLogger(in("log"), &made).ok());
     const std::unique_ptr<leveldb::Logger> logger(made);
-    leveldb::Log(logger.get(), "line %d", number);
+    leveldb::Log(logger.get(), number == 1 ? "line %d" : "line %d\n", number);
     std::string text;
     ASSERT_TRUE(leveldb::ReadFileToString(env_, in("log"), &text).ok());
     EXPECT_EQ(text, number == 1 ? "line 1\n" : "line 1\nline 2\n");

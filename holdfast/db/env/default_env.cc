@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -14,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -52,6 +54,7 @@ class StdioReader final : public SequentialFile {
   StdioReader(std::string name, File file) : name_(std::move(name)), file_(std::move(file)) {}
 
   Status Read(size_t n, Slice* result, char* scratch) override {
+    std::clearerr(file_.get());  // the file may have grown since its end was met
     const size_t got = std::fread(scratch, 1, n, file_.get());
     *result = Slice(scratch, got);
     return got < n && std::ferror(file_.get()) != 0 ? last_error(name_) : Status::OK();
@@ -129,13 +132,19 @@ class LineLogger final : public Logger {
  public:
   explicit LineLogger(File file) : file_(std::move(file)) {}
 
-  /// Writes a line. The file's lock keeps the lines of concurrent threads apart.
+  /// Writes a line. One call writes all of it, so the lines of concurrent threads stay apart.
   void Logv(const char* format, std::va_list arguments) override {
-    ::flockfile(file_.get());
-    static_cast<void>(std::vfprintf(file_.get(), format, arguments));
-    static_cast<void>(std::fputc('\n', file_.get()));
+    std::va_list again;
+    va_copy(again, arguments);
+    const int size = std::vsnprintf(nullptr, 0, format, again);
+    va_end(again);
+    std::string line(static_cast<size_t>(std::max(size, 0)), '\0');
+    static_cast<void>(std::vsnprintf(line.data(), line.size() + 1, format, arguments));
+    if (!line.ends_with('\n')) {
+      line += '\n';
+    }
+    static_cast<void>(std::fwrite(line.data(), 1, line.size(), file_.get()));
     static_cast<void>(std::fflush(file_.get()));
-    ::funlockfile(file_.get());
   }
 
  private:
@@ -224,8 +233,8 @@ class DefaultEnv final : public Env {
   void Schedule(void (*function)(void*), void* argument) override {
     const std::lock_guard lock(mutex_);
     if (!background_) {
+      std::thread([this] { work(); }).detach();  // throws if the system has no thread
       background_ = true;
-      std::thread([this] { work(); }).detach();
     }
     scheduled_.emplace_back([=] { function(argument); });
     arrived_.notify_one();
