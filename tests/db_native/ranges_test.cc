@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "holdfast/base/random.h"
+#include "holdfast/db/engine/overlay_iterator.h"
 #include "tests/db/durable_engines.h"
 #include "tests/sanitized.h"
 
@@ -471,6 +472,33 @@ TEST_P(DbRanges, LongWalksInTransactions) {
   bool committed = false;
   EXPECT_TRUE(t->Commit(&committed).ok() && committed);
   EXPECT_EQ(contents(*file).size(), static_cast<size_t>(kKeys - 10));
+}
+
+/// Iterators of one transaction that take steps in turn.
+TEST(DbOverlay, IteratorsExtendARangeEach) {
+  DbFile file;
+  for (const char* const k : {"a", "b", "c", "d", "e", "f"}) {
+    put(*file, k, "");
+  }
+  const PendingWrites writes{ComparatorLess{BytewiseComparator()}};
+  std::vector<KeyRange> crossed;
+  const auto iterate = [&] {
+    return OverlayIterator(std::unique_ptr<Iterator>(file->NewIterator({})), writes, {}, &crossed);
+  };
+  OverlayIterator forwards = iterate();
+  OverlayIterator backwards = iterate();
+  forwards.SeekToFirst();
+  backwards.SeekToLast();
+  for (int step = 0; step < 3; ++step) {
+    forwards.Next();
+    backwards.Prev();
+  }
+  ASSERT_EQ(crossed.size(), 2u);
+  EXPECT_TRUE(!crossed[0].first && crossed[0].last == "d");
+  EXPECT_TRUE(crossed[1].first == "c" && !crossed[1].last);
+  forwards.Prev();  // back over what has been crossed
+  EXPECT_EQ(crossed.size(), 3u);
+  EXPECT_TRUE(crossed[2].first == "c" && crossed[2].last == "d");
 }
 
 /// More threads than slots: reads and writes go on, and wait for each other at most. Some engines

@@ -115,7 +115,7 @@ std::optional<std::string> OverlayIterator::within_limits(std::optional<std::str
   return last && (key ? order(*key, *last) > 0 : !is_first) ? last : key;
 }
 
-/// A walk in one direction extends the last range.
+/// A walk in one direction extends the iterator's last range.
 void OverlayIterator::record(const std::optional<std::string>& origin) {
   if (!below_->status().ok()) {
     valid_ = false;
@@ -127,18 +127,16 @@ void OverlayIterator::record(const std::optional<std::string>& origin) {
   }
   to = within_limits(std::move(to), !forwards_);
   const std::optional<std::string> from = within_limits(origin, forwards_);
-  KeyRange* const last = crossed_->empty() ? nullptr : &crossed_->back();
-  if (forwards_) {
-    if (last != nullptr && from && last->last == from) {
-      last->last = std::move(to);
-    } else {
-      crossed_->push_back({from, std::move(to)});
+  if (own_range_ && from) {
+    KeyRange& own = (*crossed_)[*own_range_];
+    std::optional<std::string>& end = forwards_ ? own.last : own.first;
+    if (end == from) {
+      end = std::move(to);
+      return;
     }
-  } else if (last != nullptr && from && last->first == from) {
-    last->first = std::move(to);
-  } else {
-    crossed_->push_back({std::move(to), from});
   }
+  own_range_ = crossed_->size();
+  crossed_->push_back(forwards_ ? KeyRange{from, std::move(to)} : KeyRange{std::move(to), from});
 }
 
 }  // namespace holdfast::db

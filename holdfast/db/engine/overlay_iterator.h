@@ -68,8 +68,9 @@ class OverlayIterator final : public Iterator {
   std::unique_ptr<Iterator> below_;  ///< at the next entry in the direction of the last step
   const PendingWrites& writes_;
   const KeyRange limits_;
-  std::vector<KeyRange>* crossed_;
-  bool forwards_ = true;  ///< the direction of the last step
+  std::vector<KeyRange>* crossed_;   ///< of all iterators of the transaction; it only grows
+  std::optional<size_t> own_range_;  ///< the last range in crossed_ that this iterator has added
+  bool forwards_ = true;             ///< the direction of the last step
   bool valid_ = false;
   std::string key_;
   std::string value_;
