@@ -385,8 +385,8 @@ consteval bool direct_loads() {
   }
 }
 
-/// True if the body of a read transaction runs once: no attempt is rolled back. An engine says so by
-/// defining kReadsOnce.
+/// True if the body of a read transaction runs once: no attempt is rolled back. An engine says so
+/// by defining kReadsOnce.
 template <class E>
 consteval bool reads_once() {
   if constexpr (requires { E::kReadsOnce; }) {
