@@ -72,6 +72,9 @@ class LEVELDB_EXPORT MapDB final : public leveldb::DB {
   }
   const leveldb::Snapshot* GetSnapshot() override {
     ++snapshots;
+    if (refuses_snapshots) {
+      return nullptr;
+    }
     return new MapSnapshot(map_);
   }
   void ReleaseSnapshot(const leveldb::Snapshot* snapshot) override {
@@ -84,6 +87,7 @@ class LEVELDB_EXPORT MapDB final : public leveldb::DB {
   void CompactRange(const Slice* /*begin*/, const Slice* /*end*/) override {}
 
   int snapshots = 0;  ///< taken so far
+  bool refuses_snapshots = false;
 
  private:
   struct MapSnapshot final : leveldb::Snapshot {
@@ -182,6 +186,11 @@ TEST(DbDerived, SeveralKeysAreReadFromOneSnapshot) {
   EXPECT_TRUE(db.MultiGet(as_of, {"a", "c"}, &values)[0].ok());
   EXPECT_EQ(db.snapshots, 2) << "it has one";
   db.ReleaseSnapshot(as_of.snapshot);
+  db.refuses_snapshots = true;
+  for (const Status& status : db.MultiGet({}, {"b", "c"}, &values)) {
+    EXPECT_TRUE(status.IsIOError()) << "each key has a state of its own";
+  }
+  EXPECT_TRUE(db.MultiGet({}, {"c"}, &values)[0].ok());
 }
 
 }  // namespace

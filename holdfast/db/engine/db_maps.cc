@@ -2,6 +2,7 @@
 //
 // The functions of DB for several keys and for named maps, on top of its virtual functions.
 #include <memory>
+#include <utility>
 
 #include "holdfast/db/db.h"
 #include "holdfast/db/engine/key_space.h"
@@ -13,14 +14,16 @@ Status not_overridden(const char* function) {
   return Status::NotSupported(function, "this class derived from DB does not override it");
 }
 
-/// Calls get(options, i, &value) for each key; all calls read one state.
+/// Calls get(options, i, &value) for each key; all calls read one state. Without a snapshot of one
+/// each key has an error.
 template <class GetOne>
 std::vector<Status> get_all(DB& db, const ReadOptions& options, size_t keys,
                             std::vector<std::string>* values, GetOne&& get) {
   const auto release = [&db](const Snapshot* snapshot) { db.ReleaseSnapshot(snapshot); };
   std::unique_ptr<const Snapshot, decltype(release)> own(nullptr, release);
   ReadOptions same_state = options;
-  if (options.snapshot == nullptr && keys > 1) {
+  const bool needs_own = options.snapshot == nullptr && keys > 1;
+  if (needs_own) {
     own.reset(db.GetSnapshot());
     same_state.snapshot = own.get();
   }
@@ -28,7 +31,11 @@ std::vector<Status> get_all(DB& db, const ReadOptions& options, size_t keys,
   std::vector<Status> found;
   found.reserve(keys);
   for (size_t i = 0; i < keys; ++i) {
-    found.push_back(get(same_state, i, &(*values)[i]));
+    Status status = get(same_state, i, &(*values)[i]);
+    if (needs_own && own == nullptr && (status.ok() || status.IsNotFound())) {
+      status = Status::IOError("MultiGet", "no snapshot could be taken, to read all keys from");
+    }
+    found.push_back(std::move(status));
   }
   return found;
 }
