@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -66,6 +67,30 @@ def test_iterators_end_with_what_they_have_read_ahead(tmp_path):
     for walk in walks:
         with pytest.raises(holdfast.ClosedError):
             next(walk)
+
+
+def test_a_new_thread_is_not_the_ended_one_that_began_a_transaction(tmp_path):
+    """The system gives the id of an ended thread to the next one. That one waits for the lock."""
+    with holdfast.open(tmp_path / "a.db", domain="process") as db:
+        outcome = []
+
+        def write():
+            try:
+                db["b"] = "2"
+                outcome.append("written")
+            except holdfast.MisuseError as error:
+                outcome.append(str(error))
+
+        exclusive = db.transaction()
+        first = threading.Thread(target=exclusive.__enter__)
+        first.start()
+        first.join()
+        second = threading.Thread(target=write)
+        second.start()
+        second.join(0.05)  # it waits; if it has not yet asked, that is no failure
+        exclusive.__exit__(None, None, None)
+        second.join()
+        assert outcome == ["written"]
 
 
 def test_the_process_ends_beside_daemon_threads(tmp_path):

@@ -3,12 +3,20 @@
 // Admission of calls to a database: closing, and the writer lock.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
-#include <thread>
 
 namespace holdfast::bindings {
+
+/// Returns a number of the calling thread. No later thread has it, unlike a std::thread::id.
+inline uint64_t thread_number() {
+  static std::atomic<uint64_t> last = 0;
+  static thread_local const uint64_t own = ++last;
+  return own;
+}
 
 /// Counts the calls in progress on a database, and the writes among them. Keeps the transaction
 /// that has the writer lock and so keeps other writes out.
@@ -62,7 +70,7 @@ class Gate {
       return closed_ ? Answer::closed : is_own(holder) ? Answer::own_lock : Answer::not_yet;
     }
     holder_ = holder;
-    thread_ = std::this_thread::get_id();
+    thread_ = thread_number();
     changed_.wait_for(lock, kMoment, [&] { return writing_ == 0; });
     return writing_ == 0 ? Answer::entered : Answer::not_yet;
   }
@@ -92,9 +100,7 @@ class Gate {
 
   bool barred(const void* holder) const { return holder_ != nullptr && holder_ != holder; }
   /// Returns whether this thread has the writer lock by another holder; waiting would never end.
-  bool is_own(const void* holder) const {
-    return barred(holder) && thread_ == std::this_thread::get_id();
-  }
+  bool is_own(const void* holder) const { return barred(holder) && thread_ == thread_number(); }
   Answer entered() {
     ++inside_;
     return Answer::entered;
@@ -112,7 +118,7 @@ class Gate {
   int writing_ = 0;
   bool closed_ = false;
   const void* holder_ = nullptr;
-  std::thread::id thread_;
+  uint64_t thread_ = 0;  ///< of the thread that has taken the writer lock
 };
 
 }  // namespace holdfast::bindings
