@@ -3,6 +3,7 @@
 // The tags of one set-associative cache.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -36,6 +37,32 @@ class SetIndex {
   uint64_t reciprocal_;
 };
 
+/// The sets of a cache that may hold a line, in groups. A walk over a large cache of which a run uses
+/// a part leaves the rest alone, so that its pages stay untouched.
+class UsedSets {
+ public:
+  explicit UsedSets(size_t sets) : sets_(sets), groups_(sets / kSets + 1) {}
+
+  void add(size_t set) { groups_[set / kSets] = 1; }
+
+  /// Calls f(set) for each set that was added, and for its neighbours in the group, in order.
+  template <class F>
+  void for_each(F&& f) const {
+    for (size_t group = 0; group < groups_.size(); ++group) {
+      const size_t end = groups_[group] != 0 ? std::min(sets_, (group + 1) * kSets) : 0;
+      for (size_t set = group * kSets; set < end; ++set) {
+        f(set);
+      }
+    }
+  }
+
+ private:
+  static constexpr size_t kSets = 64;
+
+  size_t sets_;
+  std::vector<uint8_t> groups_;  ///< whether a set of the group was added
+};
+
 /// The tags of one set-associative cache with least-recently-used replacement and any number of
 /// sets. The ways of a set stand in the order of their last use, so most look-ups end at the first.
 class CacheArray {
@@ -58,7 +85,7 @@ class CacheArray {
 
   /// `storage` has sets * ways zeroed ways, and outlives this object.
   CacheArray(size_t sets, size_t ways, Way* storage)
-      : index_(sets), sets_(sets), ways_(ways), array_(storage) {}
+      : index_(sets), used_(sets), ways_(ways), array_(storage) {}
 
   /// Finds the line's way and makes it the most recently used of its set. Null if the line is
   /// absent.
@@ -100,6 +127,7 @@ class CacheArray {
   /// Inserts an absent line as the most recently used of its set. Returns the displaced way, which
   /// was the least recently used one; its line is kNoLine if the set was not full.
   Way insert(uint32_t line, uint32_t meta) {
+    used_.add(index_.of(line));
     Way* set = set_of(line);
     size_t place = ways_ - 1;
     while (place > 0 && set[place].line() == kNoLine && set[place - 1].line() == kNoLine) {
@@ -152,11 +180,14 @@ class CacheArray {
 
   template <class F>
   void for_each(F&& f) {
-    for (Way* way = array_; way < array_ + sets_ * ways_; ++way) {
-      if (way->line() != kNoLine) {
-        f(*way);
+    used_.for_each([&](size_t number) {
+      Way* set = array_ + number * ways_;
+      for (Way* way = set; way < set + ways_; ++way) {
+        if (way->line() != kNoLine) {
+          f(*way);
+        }
       }
-    }
+    });
   }
 
  private:
@@ -177,7 +208,7 @@ class CacheArray {
   static constexpr size_t kFewWays = 8;  ///< up to this many, a loop is faster than memmove
 
   SetIndex index_;
-  size_t sets_;
+  UsedSets used_;
   size_t ways_;
   Way* array_;
 };

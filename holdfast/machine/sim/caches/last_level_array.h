@@ -19,7 +19,7 @@ class LastLevelArray {
   using Way = CacheArray::Way;
 
   LastLevelArray(size_t sets, size_t ways, Way* storage)
-      : index_(sets), ways_(ways), array_(storage), first_(sets, 0) {}
+      : index_(sets), used_(sets), ways_(ways), array_(storage), first_(sets, 0) {}
 
   /// Finds the line's way and makes it the most recently used of its set. Null if the line is
   /// absent.
@@ -52,6 +52,7 @@ class LastLevelArray {
 
   /// As in CacheArray.
   Way insert(uint32_t line, uint32_t meta) {
+    used_.add(index_.of(line));
     const Set set = set_of(line);
     set.first = static_cast<uint16_t>((set.first == 0 ? ways_ : set.first) - 1);
     Way& way = set.ways[set.first];
@@ -101,14 +102,14 @@ class LastLevelArray {
 
   template <class F>
   void for_each(F&& f) {
-    for (size_t number = 0; number < first_.size(); ++number) {
+    used_.for_each([&](size_t number) {
       const Set set{array_ + number * ways_, first_[number]};
       for (size_t i = 0; i < ways_; ++i) {
         if (at(set, i).line() != CacheArray::kNoLine) {
           f(at(set, i));
         }
       }
-    }
+    });
   }
 
  private:
@@ -143,6 +144,7 @@ class LastLevelArray {
   }
 
   SetIndex index_;
+  UsedSets used_;
   size_t ways_;
   Way* array_;
   std::vector<uint16_t> first_;  ///< by set
