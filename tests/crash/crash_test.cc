@@ -36,7 +36,7 @@ void expect_no_violation(const std::string& what, Json spec, Found* found = null
   spec["schedules"] = std::max(1, spec["schedules"].get<int>() / kShare);
   if (kSanitized) {  // a few crash points of a schedule, the first one, too, and two images at each
     spec["events"] = spec.value("events", 100);
-    spec["points"] = std::min(8, spec.value("points", 8));
+    spec["points"] = std::min(5, spec.value("points", 5));
     spec["images"] = 2;
   }
   auto result = crash(spec, [](double, const std::string&) {});
@@ -177,9 +177,9 @@ void search_every_point(const Case& c, int seed, int schedules) {
   expect_no_violation(name_of(c, "3 x 1"), spec);
 }
 
-/// The kinds of schedule repeat every 18 seeds; this is seven times each, or twice.
+/// The kinds of schedule repeat every 18 seeds; this is five times each, or once.
 TEST_P(Crash, EveryPointOfManySchedules) {
-  search_every_point(GetParam(), 1, share_of(GetParam(), 126, 3) / 18 * 18);
+  search_every_point(GetParam(), 1, share_of(GetParam(), 90, 3) / 18 * 18);
 }
 
 TEST_P(Crash, LongEveryPointOfManySchedules) {
@@ -187,20 +187,23 @@ TEST_P(Crash, LongEveryPointOfManySchedules) {
 }
 
 /// Six transactions each: logs wrap around, replayers run and the lock is taken.
-TEST_P(Crash, SampledPointsOfLogsThatWrap) {
-  Json spec = base(GetParam());
-  spec["schedules"] = share_of(GetParam(), 60, 3);
-  spec["points"] = 40;
-  spec["images"] = 4;
+void search_logs_that_wrap(const Case& c, int seed, int schedules) {
+  Json spec = base(c);
+  spec.update({{"seed", seed}, {"schedules", share_of(c, schedules, 3)}});
+  spec.update({{"points", 40}, {"images", 4}});
   spec["params"] = {{"transactions", "6"}, {"registers", "6"}, {"boxed", "2"}, {"blind", "10"}};
-  expect_no_violation(name_of(GetParam(), "3 x 6"), spec);
+  expect_no_violation(name_of(c, "3 x 6"), spec);
+}
+
+TEST_P(Crash, SampledPointsOfLogsThatWrap) {
+  search_logs_that_wrap(GetParam(), 1, 36);
 }
 
 /// Beside words, ranges with any alignment and of any length up to half a small log, in
 /// transactions of very different sizes.
 TEST_P(Crash, RangesOfManyLengths) {
   Json spec = base(GetParam());
-  spec["schedules"] = share_of(GetParam(), 40, 2);
+  spec["schedules"] = share_of(GetParam(), 32, 2);
   spec["points"] = 40;
   spec["images"] = 4;
   spec["params"] = {{"transactions", "4"}, {"ranges", "60"}};
@@ -309,21 +312,27 @@ TEST(CrashExhaustiveGoesOn, AndFollowsItsSchedules) {
 }
 
 /// Described machines: short caches and queues, long lines, caches that survive.
-TEST_P(Crash, OnDescribedMachines) {
+void search_described_machines(const Case& c, int seed, int schedules) {
   for (const char* machine : {"tiny", "power9", "sapphire-rapids"}) {
     for (const char* schedule : {"timed", "random"}) {
-      Json spec = base(GetParam());
-      if (needs_design(GetParam().engine) && std::string(schedule) == "random") {
+      Json spec = base(c);
+      if (needs_design(c.engine) && std::string(schedule) == "random") {
         continue;
       }
-      spec["machine"] = machine;
-      spec["schedule"] = schedule;
-      spec["schedules"] = share_of(GetParam(), 12, 2);
-      spec["points"] = 30;
-      spec["images"] = 4;
-      expect_no_violation(name_of(GetParam(), machine) + " " + schedule, spec);
+      spec.update({{"machine", machine}, {"schedule", schedule}, {"seed", seed}});
+      spec.update({{"schedules", share_of(c, schedules, 2)}, {"points", 30}, {"images", 4}});
+      expect_no_violation(name_of(c, machine) + " " + schedule, spec);
     }
   }
+}
+
+TEST_P(Crash, OnDescribedMachines) {
+  search_described_machines(GetParam(), 1, 8);
+}
+
+TEST_P(Crash, LongSearchOfLogsThatWrapAndDescribedMachines) {
+  search_logs_that_wrap(GetParam(), 1000, 240);
+  search_described_machines(GetParam(), 1000, 60);
 }
 
 struct Structure {
@@ -377,7 +386,7 @@ void search_structures(const Case& c, int schedules, int points, int images) {
 
 /// The structures, judged by what their clients were told.
 TEST_P(Crash, Structures) {
-  search_structures(GetParam(), 8, 40, 4);
+  search_structures(GetParam(), 6, 40, 4);
 }
 
 /// Programs that keep boxes and store without loading, with as many transactions as they have
@@ -594,16 +603,6 @@ TEST_P(CrashPositionLag, APlantedBugIsFound) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, CrashLag, testing::ValuesIn(cases_that_lag()),
-                         [](const auto& instance) {
-                           return test_name(instance.param.engine + "_" + world_of(instance.param));
-                         });
-INSTANTIATE_TEST_SUITE_P(Engines, CrashPositionLag,
-                         testing::ValuesIn(cases_that_lag_by_positions()),
-                         [](const auto& instance) {
-                           return test_name(instance.param.engine + "_" + world_of(instance.param));
-                         });
-
 /// Write skew is allowed under snapshot isolation, and must be found there; never where opacity is
 /// promised.
 TEST(CrashSkew, IsFoundUnderSnapshotIsolationOnly) {
@@ -693,6 +692,9 @@ std::string name_of_case(const testing::TestParamInfo<Case>& instance) {
 
 INSTANTIATE_TEST_SUITE_P(Engines, Crash, testing::ValuesIn(cases(true)), name_of_case);
 INSTANTIATE_TEST_SUITE_P(Engines, CrashExhaustive, testing::ValuesIn(cases(false)), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Engines, CrashLag, testing::ValuesIn(cases_that_lag()), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Engines, CrashPositionLag,
+                         testing::ValuesIn(cases_that_lag_by_positions()), name_of_case);
 
 }  // namespace
 }  // namespace holdfast::crash_test

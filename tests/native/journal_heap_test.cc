@@ -186,7 +186,7 @@ void JournalHeapTest::cut_the_power(F&& work, int mixtures) {
 
 TEST_P(JournalHeapTest, HoldsWhatWasAcknowledgedAfterAPowerCut) {
   const auto work = [](JournaledHeap& heap, Counters* root, std::atomic<uint64_t>& acknowledged) {
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < 20; ++i) {
       count(heap, root).check();
       ++acknowledged;
     }

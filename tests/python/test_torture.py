@@ -51,12 +51,12 @@ def test_transactions_that_are_not_here_are_refused(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("engine", sample.DURABLE)
-def test_twenty_kills(tmp_path, engine):
+def test_twelve_kills(tmp_path, engine):
     """Spreads the kills over the workloads, so that each engine meets each of them."""
     for workload in _WORKLOADS:
         folder = tmp_path / workload
         folder.mkdir()
-        _torture(folder, engine, workload, 20 // len(_WORKLOADS))
+        _torture(folder, engine, workload, 12 // len(_WORKLOADS))
 
 
 @pytest.mark.long

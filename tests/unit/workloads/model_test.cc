@@ -185,7 +185,7 @@ TEST(WorkloadsRingModelTest, ALeavingLinkIsNotAState) {
 
 constexpr int kThreads = 3;
 constexpr int kOperations = 6;  ///< operations of each thread
-constexpr uint64_t kSeeds = kSanitized ? 3 : 20;
+constexpr uint64_t kSeeds = kSanitized ? 3 : 12;
 
 /// The clients' operations on an engine of the simulated machine.
 struct Session {

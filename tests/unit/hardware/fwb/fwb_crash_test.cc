@@ -2,6 +2,7 @@
 // Does FWB survive every power failure, and do the sentences that are taken at their word not?
 #include <gtest/gtest.h>
 
+#include "tests/sanitized.h"
 #include "tests/unit/hardware/design_sweep.h"
 
 namespace holdfast::design_test::fwb_crash_test {
@@ -56,6 +57,9 @@ TEST(FwbCrash, SentencesAtTheirWordLoseTransactions) {
 
 // The sound design scans here whenever a store has just made a record: its line is not dirty yet.
 TEST(FwbCrash, ALogThatWrapsAroundBeforeLinesAreHomeIsFound) {
+  if (kSanitized) {
+    GTEST_SKIP() << "the code of the other tests, once for each line of a log";
+  }
   Options more = {{"log", "4096"}, {"scan_cycles", "1000000000"}};
   EXPECT_EQ(wrong_images(on(large_caches(), more), {.most_lines = 8}), 0u);
   more["printed"] = "wrap";
