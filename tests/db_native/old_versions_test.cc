@@ -194,8 +194,11 @@ TEST(DbManyOldVersions, AreFreedByAnyThread) {
     EXPECT_TRUE(file->Write({}, &batch).ok());
   };
   write(0, kKeys, false);
-  std::thread([&] { write(0, kKeys, true); }).join();
-  EXPECT_EQ(old_versions(*file), 2u * kKeys);
+  std::thread([&] {
+    write(0, kKeys, true);
+    EXPECT_EQ(old_versions(*file), 2u * kKeys);
+    write(2 * kKeys, 2 * kKeys + 1, false);
+  }).join();
   for (int i = 0; i < kKeys; i += 10) {
     write(kKeys + i, kKeys + i + 10, false);
   }

@@ -167,6 +167,9 @@ TEST_F(Names, AnInterruptedCreationIsANewDatabase) {
     EXPECT_EQ(get(*db, "key"), "value");
     db.reset();
   }
+  kill_creation();
+  EXPECT_TRUE(DestroyDB(in("killed"), options).ok());
+  EXPECT_FALSE(std::filesystem::exists(in("killed")));
 }
 
 /// Persistent memory is emulated on an ordinary file only if the caller asks for it.

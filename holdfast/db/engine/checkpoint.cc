@@ -54,6 +54,7 @@ holdfast::Result<native::File> lock_part(const std::string& part) {
 /// that does not fit into the engine's log is written again in smaller ones.
 Status copy_entries(Iterator& from, bool plain_keys, DB& to) {
   size_t most = kBatchBytes;
+  size_t entries = 0;  // in the batch
   WriteBatch batch;
   std::string first;  // key of the batch
   Status status;
@@ -63,15 +64,17 @@ Status copy_entries(Iterator& from, bool plain_keys, DB& to) {
     }
     plain_keys ? batch.Put(from.key(), from.value())
                : WriteBatchContents::put(&batch, from.key(), from.value());
+    ++entries;
     from.Next();
     if (batch.ApproximateSize() >= most || !from.Valid()) {
       status = to.Write({}, &batch);
       batch.Clear();
-      if (status.code() == Code::out_of_space && most > 1) {
+      if (status.code() == Code::out_of_space && entries > 1) {
         most /= 2;
         from.Seek(first);
         status = Status::OK();
       }
+      entries = 0;
     }
   }
   return status.ok() ? from.status() : status;

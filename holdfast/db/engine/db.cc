@@ -345,7 +345,13 @@ Status DestroyDB(const std::string& name, const Options& options) {
     return translated(status);
   }
   const std::string file = file_of(name);
-  if (exists(file)) {
+  if (is_unfinished_heap(file)) {
+    const holdfast::Status status = empty_unfinished_heap(file);
+    if (!status.ok()) {
+      return translated(status);
+    }
+    unlink(file.c_str());
+  } else if (exists(file)) {
     // Deletes the file only if it is a heap that no process has open.
     auto info = inspect_heap_file(file);
     const DbEngine& engine = engine_of_file(info ? &info->superblock : nullptr);

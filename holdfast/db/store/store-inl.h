@@ -294,6 +294,7 @@ holdfast::Status Store<H>::write_once(const std::vector<Change>& changes, bool l
     ahead.push_back(record_ahead);
   }
   bool refused = false;
+  bool stored = false;
   const Status status = update(
       [&](Versions<H>& versions) {
         refused = cancel_if != nullptr && (*cancel_if)(versions);
@@ -301,9 +302,11 @@ holdfast::Status Store<H>::write_once(const std::vector<Change>& changes, bool l
         for (size_t i = 0; i < changes.size() && !refused; ++i) {
           apply(versions, changes[i], ahead[i]);
         }
+        stored = versions.stamp() != 0;
       },
       changes.size(), commit);
-  if (!status.ok() || refused) {
+  const bool unused = record_ahead != nullptr && !stored;  // only deletions of absent keys
+  if (!status.ok() || refused || unused) {
     abandon(ahead, commit);
   }
   return status;
@@ -363,7 +366,8 @@ Result<Blob<H>*> Store<H>::fill_blob(const Slice& value, Commit commit) {
   while (!rest.empty() && status.ok()) {
     const Slice part(rest.data(), std::min(rest.size(), most));
     status = heap_.update([&] { Blobs<H>::append(*made, part); }, commit);
-    if (status.code() == Code::out_of_space && part.size() > kLeastPart) {
+    const bool halve = !heap_.description().any_size && part.size() > kLeastPart;
+    if (status.code() == Code::out_of_space && halve) {
       most = part.size() / 2;
       status = Status();
       continue;

@@ -237,9 +237,11 @@ class Store {
   }
   Status write_once(const std::vector<Change>& changes, bool long_ahead, const CancelIf* cancel_if,
                     Commit commit);
-  /// Returns whether a part of the change can be written before the transaction that applies it.
+  /// Returns whether a change that was refused may have been too large for the engine's log, and a
+  /// part of it can be written before the transaction that applies it.
   bool can_split(const Change& change) const {
-    return !in_transaction() && (feeding_ || change.value.size() > limits_.short_value);
+    return !heap_.description().any_size && !in_transaction() &&
+           (feeding_ || change.value.size() > limits_.short_value);
   }
   Result<Blob<H>*> write_ahead(const Slice& value, Commit commit);
   Result<Blob<H>*> fill_blob(const Slice& value, Commit commit);

@@ -129,6 +129,9 @@ class Backlog {
     if (queue.replaced.size() > kMostPerSlot) {
       add_surplus(queue.replaced);
     }
+    if (queue.share != nullptr && queue.share->free_.size() > kMostPerSlot) {
+      add_surplus(queue.share->free_);  // to be judged again
+    }
   }
 
   static constexpr size_t kFreedPerChange = 2;
@@ -136,7 +139,9 @@ class Backlog {
  private:
   using Lock = std::lock_guard<ShortLock<M>>;
   static constexpr size_t kLeastChanges = 8;
-  static constexpr size_t kMostPerSlot = 4096;  ///< versions in a slot's queue
+  static constexpr size_t kMostPerSlot = 4096;  ///< versions that wait for one slot
+  /// A slot takes neighbors from the surplus: threads that free every other version of a list meet.
+  static constexpr size_t kSurplusRun = 64;
 
   struct Queue {
     explicit Queue(M& machine) : lock(machine) {}
@@ -195,7 +200,7 @@ class Backlog {
     }
     // Relaxed: a thread that misses some versions leaves them to a later transaction.
     if (free.size() < wanted && surplus_size_->value.load(std::memory_order_relaxed) != 0) {
-      take_surplus(wanted - free.size(), &free);
+      take_surplus(std::max(wanted - free.size(), kSurplusRun), &free);
     }
     if (free.size() < wanted && snapshots_.has_released()) {
       snapshots_.take_released(wanted - free.size(), &free);
@@ -210,7 +215,7 @@ class Backlog {
     typename M::template Atomic<uint64_t> value;
   };
   ShortLock<M> surplus_lock_;
-  VersionQueue surplus_;  ///< not judged yet
+  VersionQueue surplus_;  ///< not judged yet, or to be judged again
   SurplusSize* const surplus_size_;
 };
 
