@@ -23,7 +23,8 @@ namespace holdfast::check {
 ///
 /// Without a promise that all answered updates and observations survive, or with Commit::later, the
 /// survivors are a prefix, and answered transactions may lie behind it. The order then has only
-/// those whose survival the words prove. Returns nothing if nothing is promised.
+/// those whose survival the words prove; answers of durable transactions are left out, too. Returns
+/// nothing if nothing is promised.
 ///
 /// Cost: that of check_isolation.
 std::vector<Finding> check_recovered_order(const History& history,

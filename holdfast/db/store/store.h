@@ -194,7 +194,7 @@ class Store {
         spares_(slots) {}
 
   /// A string of one thread. A read loads its value there, and then swaps it with the caller's
-  /// string. So reads in a loop neither allocate nor copy.
+  /// string. So reads in a loop neither allocate nor copy, up to values of kMostSpareBytes.
   struct alignas(kMaxLineBytes) Spare {
     std::string value;
   };

@@ -29,8 +29,8 @@ def run_all(
     `say` receives a line if the limit of the cache folder deletes files; `pool` has arguments of
     the Pool.
     """
-    keys = [cache.key(cell) for cell in cells]
     refused = [cell.cannot_run() for cell in cells]  # one of those that share a run may be
+    keys = ["" if reason else cache.key(cell) for cell, reason in zip(cells, refused, strict=True)]
     known: dict[str, tuple[Answer, bool]] = {}  # and whether it was there before
     to_run: dict[str, Cell] = {}
     for key, cell, reason in zip(keys, cells, refused, strict=True):

@@ -46,7 +46,9 @@ class CombinedEngine {
  public:
   using Machine = M;
   static constexpr bool kDirectLoads = M::kDirectLoads;
-  static constexpr bool kReadsOnce = true;  // readers have the data, or the writer, to themselves
+  /// Readers have the data, or the writer, to themselves: Writer::keep() is true for a body that
+  /// has stored nothing.
+  static constexpr bool kReadsOnce = true;
 
   CombinedEngine(const CombinedEngine&) = delete;
   CombinedEngine& operator=(const CombinedEngine&) = delete;

@@ -37,8 +37,8 @@ class SetIndex {
   uint64_t reciprocal_;
 };
 
-/// The sets of a cache that may hold a line, in groups. A walk over a large cache of which a run uses
-/// a part leaves the rest alone, so that its pages stay untouched.
+/// The sets of a cache that may hold a line, in groups. A run uses a part of a large cache, and a
+/// walk leaves the rest alone, so that its pages stay untouched.
 class UsedSets {
  public:
   explicit UsedSets(size_t sets) : sets_(sets), groups_(sets / kSets + 1) {}
