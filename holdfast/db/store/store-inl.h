@@ -260,7 +260,7 @@ holdfast::Status Store<H>::write(const std::vector<Change>& changes, const Cance
   const auto splits = [&](const Change& change) { return can_split(change); };
   if (status.code() == Code::out_of_space && !long_ahead &&
       std::any_of(changes.begin(), changes.end(), splits)) {
-    return write_once(changes, true, cancel_if, commit);  // the engine's log may be a small one
+    return write_once(changes, true, cancel_if, commit);  // with a small log, or little room
   }
   return status;
 }
@@ -366,8 +366,7 @@ Result<Blob<H>*> Store<H>::fill_blob(const Slice& value, Commit commit) {
   while (!rest.empty() && status.ok()) {
     const Slice part(rest.data(), std::min(rest.size(), most));
     status = heap_.update([&] { Blobs<H>::append(*made, part); }, commit);
-    const bool halve = !heap_.description().any_size && part.size() > kLeastPart;
-    if (status.code() == Code::out_of_space && halve) {
+    if (status.code() == Code::out_of_space && part.size() > kLeastPart) {
       most = part.size() / 2;
       status = Status();
       continue;

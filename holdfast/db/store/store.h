@@ -237,11 +237,11 @@ class Store {
   }
   Status write_once(const std::vector<Change>& changes, bool long_ahead, const CancelIf* cancel_if,
                     Commit commit);
-  /// Returns whether a change that was refused may have been too large for the engine's log, and a
-  /// part of it can be written before the transaction that applies it.
+  /// Returns whether a part of a change that was refused can be written before the transaction that
+  /// applies it. The engine's log may be too small for all of it, or a nearly full heap may lack the
+  /// room that an engine with old versions of lines needs at once.
   bool can_split(const Change& change) const {
-    return !heap_.description().any_size && !in_transaction() &&
-           (feeding_ || change.value.size() > limits_.short_value);
+    return !in_transaction() && (feeding_ || change.value.size() > limits_.short_value);
   }
   Result<Blob<H>*> write_ahead(const Slice& value, Commit commit);
   Result<Blob<H>*> fill_blob(const Slice& value, Commit commit);
