@@ -238,8 +238,8 @@ class Store {
   Status write_once(const std::vector<Change>& changes, bool long_ahead, const CancelIf* cancel_if,
                     Commit commit);
   /// Returns whether a part of a change that was refused can be written before the transaction that
-  /// applies it. The engine's log may be too small for all of it, or a nearly full heap may lack the
-  /// room that an engine with old versions of lines needs at once.
+  /// applies it. The engine's log may be too small for all of it, or the heap nearly full: parts
+  /// need less room at once.
   bool can_split(const Change& change) const {
     return !in_transaction() && (feeding_ || change.value.size() > limits_.short_value);
   }
