@@ -49,8 +49,9 @@ struct Range {
 /// not at all. With WriteOptions::sync false a write may return earlier; then a crash takes at most
 /// the last Options::lag of these.
 ///
-/// Errors. A write that fails has changed nothing. After the medium has failed, every call returns
-/// IOError until the database is opened again.
+/// Errors. A write that fails has changed nothing, unless the medium has failed: then, after the
+/// next opening, it has taken effect as a whole or not at all. Until then every call returns
+/// IOError.
 ///
 /// Thread safety. Any thread may call any function, at any time; Verify names the one exception.
 /// Threads beyond Options::max_threads wait for each other's calls. A thread counts from its first
@@ -62,7 +63,8 @@ struct Range {
 /// the database to the parent.
 ///
 /// A program may derive a class of its own, such as a model for tests. It has to override LevelDB's
-/// functions only. Those of Holdfast's own that it leaves out return null or NotSupported.
+/// functions only. Those of Holdfast's own that it leaves out return null or NotSupported; MultiGet
+/// calls Get.
 class DB {
  public:
   /// Opens the database `name` and stores it in *db. The caller deletes it. On failure *db is null.
@@ -94,7 +96,8 @@ class DB {
   virtual std::vector<Status> MultiGet(const ReadOptions& options, const std::vector<Slice>& keys,
                                        std::vector<std::string>* values);
   /// Deletes all keys from `begin`, inclusive, to `end`, exclusive, as one transaction. Costs as
-  /// much as a Delete of each key. The engine's log must have room for all of them.
+  /// much as a Delete of each key. With an engine that bounds transactions, its log must have room
+  /// for all of them.
   virtual Status DeleteRange(const WriteOptions& options, const Slice& begin, const Slice& end);
 
   /// Returns when every write that had returned before is durable.
@@ -190,6 +193,8 @@ class DB {
   /// of which this one is a checkpoint. The follower then starts again: it reads property
   /// "holdfast.sequence", takes a snapshot or checkpoint, and applies the changes after that
   /// number. Some of these are in the copy already; a put or delete may be repeated.
+  /// InvalidArgument: `sequence` is larger than the last one, for example because the file was
+  /// replaced by an older copy. The follower starts again, too.
   virtual Status ChangesSince(
       uint64_t sequence,
       const std::function<bool(uint64_t sequence, const WriteBatch& changes)>& see);
@@ -256,7 +261,7 @@ class DB {
 };
 
 /// Deletes the closed database's file, then its directory if empty. Returns ok if none exists, and
-/// deletes nothing but a heap that is not open.
+/// deletes nothing but a heap that is not open, or the rest of a creation that was interrupted.
 Status DestroyDB(const std::string& name, const Options& options);
 
 /// Opens the database, which recovers it from a crash, and walks all of it. Corruption: something

@@ -24,8 +24,8 @@ class ColumnFamilyHandle;
 /// end the body by an exception and are returned by Transact. If the body swallows the exception,
 /// the transaction does not commit, and Transact returns the failure or throws the exception.
 ///
-/// Durability: the writes are durable when Transact returns ok. All of them together must fit into
-/// the engine's log.
+/// Durability: the writes are durable when Transact returns ok. With an engine that bounds
+/// transactions, all of them together must fit into its log.
 class Transaction {
  public:
   Transaction() = default;

@@ -19,7 +19,7 @@ struct NamedMap;
 /// A list of puts and deletes that DB::Write applies in order, as one transaction.
 ///
 /// A batch lives in memory: nothing is durable before DB::Write returns. Its size is limited by
-/// memory for long values, and by the engine's log for everything else.
+/// memory, and, but for long values, by the log of an engine that bounds transactions.
 ///
 /// Thread safety: const functions may run concurrently with each other.
 class WriteBatch {

@@ -55,12 +55,12 @@ namespace holdfast {
 /// Thread safety. Any thread may call update and read at any time before close(). A thread counts
 /// from its first call until it ends. With more than max_threads threads, the further ones wait for
 /// each other's transactions. Beside an engine's background thread, so does the last one of
-/// max_threads; if max_threads is 1, further threads get too_many_threads then. Only one thread at
-/// a time may call the other functions. After fork() the child gets misuse, and may destroy its
-/// copy of the heap.
+/// max_threads; if max_threads is 1, further threads get too_many_threads then. Any thread may call
+/// fence and compact. Only one at a time may call other functions that do not say otherwise. After
+/// fork() the child gets misuse, and may destroy its copy of the heap.
 ///
-/// Errors. After a failed write to the medium the heap is poisoned: every call returns io_error
-/// until the heap is opened again.
+/// Errors. After a failed write to the medium the heap is poisoned: every call returns io_error, or
+/// out_of_space if the disk was full, until the heap is opened again.
 template <class E>
 class Heap {
  public:

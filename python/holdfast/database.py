@@ -49,8 +49,9 @@ def open(
     journal_bytes: int | None = None,
     max_threads: int = 0,
 ) -> "Database":
-    """Opens the database in this file. Makes it if there is no file, unless create=False. A file
-    that is empty, or whose creation was interrupted, counts as none.
+    """Opens the database in this file. Makes it if there is no file, or one that is empty or whose
+    creation was interrupted. With create=False or read_only=True these are errors, MissingError
+    and NotADatabaseError.
 
     One process at a time may have it open for writing. Any number may have it open with
     read_only=True, while no process has it open for writing.
@@ -141,7 +142,7 @@ class Database(Writable):
 
     @property
     def sequence(self) -> int:
-        """The number of the last change in the feed; 0 without one."""
+        """The last number that the feed has given; 0 if the file never had a feed."""
         return int(self._known("holdfast.sequence"))
 
     def sync(self) -> None:
@@ -268,7 +269,7 @@ class Database(Writable):
     def compact(self) -> int:
         """Frees old versions that no snapshot needs, and gives unused space back to the disk.
 
-        Returns the number of bytes by which the file has become smaller. Entries do not move, so
+        Returns the number of bytes given back. The file keeps its length. Entries do not move, so
         a chunk of 16 KiB in which one entry is left stays.
         """
         return self._native.compact()

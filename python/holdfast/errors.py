@@ -123,7 +123,8 @@ class ExistsError(FileError, BadUsage, FileExistsError):
 
 
 class FullError(FileError, OutOfSpace):
-    """The database, a log or the disk is full. The failed call has changed nothing.
+    """The database, a log or the disk is full. The failed call has changed nothing, unless the disk
+    became full below a journal: then it has taken effect as a whole or not at all.
 
     `errno` is set if it is the disk.
     """

@@ -18,7 +18,8 @@ struct CreateOptions {
   size_t bytes = 16 << 20;    ///< initial size of the data region; rounded up to pages
   size_t max_bytes = 0;       ///< limit of growth; reserves so much address space. 0: 1 TiB, or
                               ///< as much as the process has room for
-  size_t growth = 0;          ///< the heap grows by an eighth, and at least by this
+  size_t growth = 0;          ///< the heap grows by a sixteenth, from 1 GiB on by an eighth, and at
+                              ///< least by this
   std::byte* base = nullptr;  ///< address of the data region; null: the heap chooses one
   int max_threads = 64;       ///< threads that may use the heap at the same time, 1 to 256
   size_t chunk_bytes = 0;     ///< allocator's unit, a power of two from 1 to 64 KiB; 0: by size

@@ -108,8 +108,8 @@ def run(
         typer.Option(
             "--mutate",
             metavar="SITE=KIND",
-            help="Plant a bug at a labelled site, such as ENGINE.log.fence=drop: drop, delay or "
-            "swap. May be repeated; a wrong site lists the right ones.",
+            help="Plant a bug at a labelled site, such as ENGINE.log.fence=drop: drop, delay, "
+            "swap, first or last. May be repeated; a wrong site lists the right ones.",
         ),
     ] = None,
     mutants: Annotated[

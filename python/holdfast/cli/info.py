@@ -7,7 +7,7 @@ from holdfast.cli.verb import verb
 
 @verb
 def run(heap: HeapPath, json_file: options.Json = None) -> None:
-    """Describe a heap file: format, engine, sizes, roots, the failures its data survives.
+    """Describe a heap file: format, engine, sizes.
 
     Works while the file is in use.
     """
