@@ -34,7 +34,7 @@ void Heap<E>::discard(std::byte* p, size_t n) {
 template <class E>
 class Heap<E>::Alone {
  public:
-  /// Waits until `taken` is 0, and makes it 1.
+  /// Waits until `taken` is 0, and makes it 1. Throws MediumFailure if the medium fails meanwhile.
   Alone(Machine& machine, Atomic<uint64_t>& taken) : taken_(taken) {
     uint64_t expected = 0;
     while (!taken_.compare_exchange(expected, 1)) {
@@ -62,24 +62,28 @@ Result<uint64_t> Heap<E>::compact() {
   if (!is_open(kMode)) {
     return why_not_ready(kMode);
   }
-  const Alone alone(machine_, turns_->compacting);
-  uint64_t returned = 0;
-  const Status status = compacting([&](auto& compaction) {
-    compaction.drain();
-    if constexpr (requires { machine_.medium().allocated_bytes(); }) {
-      const uint64_t before = machine_.medium().allocated_bytes();
-      compaction.for_each_free_run([&](std::byte* p, size_t n) { discard(p, n); });
-      const uint64_t after = machine_.medium().allocated_bytes();
-      returned = before - std::min(before, after);
-    }
-  });
-  return status.ok() ? Result<uint64_t>(returned) : Result<uint64_t>(status);
+  try {
+    const Alone alone(machine_, turns_->compacting);
+    uint64_t returned = 0;
+    const Status status = compacting([&](auto& compaction) {
+      compaction.drain();
+      if constexpr (requires { machine_.medium().allocated_bytes(); }) {
+        const uint64_t before = machine_.medium().allocated_bytes();
+        compaction.for_each_free_run([&](std::byte* p, size_t n) { discard(p, n); });
+        const uint64_t after = machine_.medium().allocated_bytes();
+        returned = before - std::min(before, after);
+      }
+    });
+    return status.ok() ? Result<uint64_t>(returned) : Result<uint64_t>(status);
+  } catch (const MediumFailure& failure) {  // while it waited
+    return failure.status();
+  }
 }
 
 template <class E>
 Status Heap<E>::grow(size_t bytes) {
-  const Alone alone(machine_, turns_->growing);
   try {
+    const Alone alone(machine_, turns_->growing);
     if (regions().bytes < bytes) {
       return grow_alone(bytes, with_reserve(bytes));
     }
@@ -215,9 +219,9 @@ class Heap<E>::Lending {
 template <class E>
 Status Heap<E>::update_with_loan(Partitions partitions, FunctionRef<void()> body, uint64_t bytes) {
   machine_.reach(Probe{"heap.lends"});
-  const Alone alone(machine_, turns_->growing);
-  Lending lending(*this);
   try {
+    const Alone alone(machine_, turns_->growing);
+    Lending lending(*this);
     Status status = lending.lend(bytes);
     while (status.ok()) {
       try {

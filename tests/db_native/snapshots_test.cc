@@ -231,7 +231,14 @@ TEST_F(DbSnapshotRule, ViewsOfManySlotsHoldTheirVersions) {
         EXPECT_EQ(judge(many, unseen, Stamp::make(slot, 7)), Verdict::free);
         EXPECT_EQ(judge(many, Stamp::make(slot, 4), seen), Verdict::free);
       }
+      if (!brief) {
+        many.share(view);
+        many.close(view);
+        EXPECT_EQ(many.size(), 1u) << slots << ": it has ended with its second holder";
+      }
       many.close(view);
+      EXPECT_EQ(many.size(), 0u);
+      EXPECT_FALSE(many.opening());
       EXPECT_EQ(released(many), 3u);
     }
   }

@@ -62,6 +62,33 @@ TEST_P(FailingMedium, PoisonsTheHeap) {
   EXPECT_GT(failures_while_running, 0);
 }
 
+// A growth may end with a failure while another thread waits to grow as well, or to compact.
+TEST_P(FailingMedium, ThreadsThatWaitForAGrowthAreTold) {
+  int failures_while_running = 0;
+  for (uint64_t fail_at = 12; fail_at < 120; fail_at += kSanitized ? 17 : 5) {
+    SimWorld world(GetParam(), Domain::file, fail_at);
+    world.options().bytes = 256 << 10;
+    world.machine_options().fail_sync_at = fail_at;
+    bool failed = false;
+    try {
+      cells(world.heap());
+      world.run(3, [&](int thread) {
+        for (int i = 0; i < 6; ++i) {
+          const Status status = thread == 2
+                                    ? world.heap().compact().status()
+                                    : world.heap().update([] { SimWorld::H::allocate(60'000); });
+          EXPECT_TRUE(status.ok() || status.code() == Code::io_error) << status.to_string();
+          failed = failed || !status.ok();
+        }
+      });
+    } catch (const Error&) {
+      continue;  // creation failed
+    }
+    failures_while_running += failed ? 1 : 0;
+  }
+  EXPECT_GT(failures_while_running, 0);
+}
+
 std::vector<std::string> names() {
   std::vector<std::string> all;
   for (const auto& row : engine_rows<SimMachine>()) {

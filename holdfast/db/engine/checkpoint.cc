@@ -159,6 +159,9 @@ Status HeapDB::Checkpoint(const std::string& file) {
     if (status.ok()) {
       status = copy_entries(*all, keys_.plain(), **copy);
     }
+    if (status.ok()) {
+      status = (*copy)->Sync();  // its last batches may lag, and closing it tells no error
+    }
   }
   // Closing the copy has given its lock up, and another checkpoint may have taken FILE.part since.
   auto locked = lock_part(part);

@@ -89,11 +89,14 @@ class Snapshots {
     View<M>* const seated = seats_.take(thread);
     return seated != nullptr ? seated : open();
   }
-  /// Makes room for the counts of `slots` slots. Only before announce().
+  /// Makes room for the counts of `slots` slots. Only before announce(). The number of holders
+  /// stays.
   void reserve(View<M>* view, size_t slots) {
     if (slots > view->size_) {
       const Lock lock(lock_);
+      const uint64_t front = view->front_->load(std::memory_order_relaxed);
       give_rows(view, slots);
+      view->front_->store(front, std::memory_order_relaxed);
     }
   }
   /// Declares that all counts of the view are set. If it throws bad_alloc, the caller closes the
