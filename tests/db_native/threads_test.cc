@@ -3,6 +3,7 @@
 // Do concurrent writers and readers with snapshots stay isolated from each other?
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -140,6 +141,37 @@ TEST_P(DbThreads, IteratorsOfOneSnapshotOutliveItWhileAllIsReplaced) {
   for (std::thread& reader : readers) {
     reader.join();
   }
+  expect_tidy(file);
+}
+
+/// A view has room for the counts of 15 threads, and more rows for more.
+TEST(DbManyThreads, ASnapshotOutlivesItsIterators) {
+  constexpr int kWriters = 20;
+  DbFile file;
+  file.options.max_threads = 2 * kWriters;
+  DB& db = *file;
+  std::barrier all(kWriters);
+  std::vector<std::thread> writers;
+  for (int i = 0; i < kWriters; ++i) {
+    writers.emplace_back([&, i] {
+      put(db, account(static_cast<uint64_t>(i)), "old");
+      all.arrive_and_wait();  // until then each thread has a number of its own
+    });
+  }
+  for (std::thread& writer : writers) {
+    writer.join();
+  }
+  const Snapshot* const snapshot = db.GetSnapshot();
+  ReadOptions options;
+  options.snapshot = snapshot;
+  std::unique_ptr<Iterator>(db.NewIterator(options))->SeekToFirst();
+  for (const char* value : {"new", "newer", "newest"}) {
+    put(db, account(0), value);
+    EXPECT_EQ(get(db, account(0), snapshot), "old");
+  }
+  db.ReleaseSnapshot(snapshot);
+  EXPECT_EQ(get(db, account(0)), "newest");
+  file.close();
   expect_tidy(file);
 }
 
