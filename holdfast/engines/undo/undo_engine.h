@@ -134,8 +134,11 @@ class UndoEngine {
   static void load_range(void* to, const void* from, size_t n) { M::copy(to, from, n); }
 
   static void store_range(void* to, const void* from, size_t n) {
-    writing(to, n)->before_store(to, n);
-    M::copy(to, from, n);
+    Transaction* const transaction = writing(to, n);
+    if (n != 0) {  // recovery takes a record without bytes for a damaged one
+      transaction->before_store(to, n);
+      M::copy(to, from, n);
+    }
   }
 
   static void promote(const void* /*p*/, size_t /*n*/) {}  // writers exclude each other
