@@ -345,18 +345,17 @@ Status DestroyDB(const std::string& name, const Options& options) {
     return translated(status);
   }
   const std::string file = file_of(name);
-  if (is_unfinished_heap(file)) {
-    const holdfast::Status status = empty_unfinished_heap(file);
-    if (!status.ok()) {
-      return translated(status);
+  if (exists(file)) {
+    // Deletes the file only if no heap is in it yet, or one that no process has open.
+    holdfast::Status status;
+    if (is_unfinished_heap(file)) {
+      status = empty_unfinished_heap(file);
+    } else {
+      auto info = inspect_heap_file(file);
+      const DbEngine& engine = engine_of_file(info ? &info->superblock : nullptr);
+      status = engine.open != nullptr ? engine.try_heap(options, file)
+                                      : not_durable(engine.description->name);
     }
-    unlink(file.c_str());
-  } else if (exists(file)) {
-    // Deletes the file only if it is a heap that no process has open.
-    auto info = inspect_heap_file(file);
-    const DbEngine& engine = engine_of_file(info ? &info->superblock : nullptr);
-    const holdfast::Status status = engine.open != nullptr ? engine.try_heap(options, file)
-                                                           : not_durable(engine.description->name);
     if (!status.ok()) {
       return translated(status);
     }
