@@ -60,7 +60,8 @@ class HeapAtRest {
       : name_(open.machine().medium().name()),
         ready_([&open] { return settle(open); }),
         verify_pages_([&open] { return verify_pages(open); }),
-        superblock_(open.superblock()) {}
+        data_bytes_([&open] { return open.superblock().data_bytes(); }),
+        data_(reinterpret_cast<std::byte*>(open.superblock().base)) {}
 
   template <class F>
   auto read(F&& body) {
@@ -149,14 +150,14 @@ class HeapAtRest {
     }
   }
 
-  std::byte* data() const { return reinterpret_cast<std::byte*>(superblock_.base); }
-  Roots<AtRest> roots() const { return Roots(reinterpret_cast<DataHeader<AtRest>*>(data())); }
+  Roots<AtRest> roots() const { return Roots(reinterpret_cast<DataHeader<AtRest>*>(data_)); }
   Result<std::byte*> find_root(std::string_view name, const RootType& type);
 
   std::string name_;
   std::function<Status()> ready_;
   std::function<Result<uint64_t>()> verify_pages_;
-  const Superblock& superblock_;
+  std::function<uint64_t()> data_bytes_;  // more after each growth
+  std::byte* const data_;
 };
 
 }  // namespace holdfast
