@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast import environment
+from holdfast import environment, errors
 from holdfast.shapes import Json, decode, encode
 
 # ---- one configuration -------------------------------------------------------------------------
@@ -316,6 +316,10 @@ class Failed:
 
     name: str
     error_message: str
+
+    @property
+    def reason(self) -> errors.Failure:
+        return errors.from_text(self.error_message)
 
 
 def entry_of(json: Json) -> Measured:

@@ -11,7 +11,9 @@ from typing import get_type_hints
 import pytest
 
 import fake_core
-from holdfast import cli
+from holdfast import cli, errors
+from holdfast.cli import bench
+from holdfast.results import Report
 
 
 def test_help_lists_every_verb(invoke):
@@ -262,6 +264,16 @@ def test_a_configuration_that_failed_fails_the_verb(fake, invoke):
     assert "sum is off" in result.stdout
     fake.extra_entries[0]["error_message"] = "unsupported: not here"
     assert invoke("bench", "bank").exit_code == 2
+
+
+def test_an_engine_that_refuses_the_setting_does_not_fail_the_demo():
+    refused, damaged = (
+        {"name": "bank/x", "error_occurred": True, "error_message": message}
+        for message in ("unsupported: not here", "corrupt: sum is off")
+    )
+    bench.finish(Report({"context": {}, "benchmarks": [refused]}), may_refuse=True)
+    with pytest.raises(errors.CheckFailed, match=r"1 of the configurations.*sum is off"):
+        bench.finish(Report({"context": {}, "benchmarks": [refused, damaged]}), may_refuse=True)
 
 
 @pytest.mark.parametrize(

@@ -127,10 +127,15 @@ def _roomier_folder(domain: str, configurations: int) -> Path | None:
     return Path(tempfile.gettempdir())
 
 
-def finish(report: Report) -> None:
-    """Fails if a configuration did, with the exit status of its failure."""
+def finish(report: Report, *, may_refuse: bool = False) -> None:
+    """Fails if a configuration did, with the exit status of its failure.
+
+    `may_refuse`: an engine that cannot run in this setting is no failure.
+    """
     failed = report.failures()
+    if may_refuse:
+        failed = [one for one in failed if not isinstance(one.reason, errors.BadUsage)]
     if failed:
         why = failed[0].error_message
-        kind = type(errors.from_text(why))
+        kind = type(failed[0].reason)
         raise kind(f"{len(failed)} of the configurations did not finish: {why}")

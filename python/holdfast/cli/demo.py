@@ -76,3 +76,4 @@ def run(
         raise errors.CheckFailed(
             "the recovered heap does not hold everything that was acknowledged"
         )
+    bench.finish(compared.report, may_refuse=True)

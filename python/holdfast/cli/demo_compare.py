@@ -53,11 +53,12 @@ def run(console: Console, plan: demo_kill.Plan, seconds: float) -> Comparison:
     title = f"TPC-C, one warehouse, {plan.threads} threads, {seconds:g} s per engine"
     result_table.print_report(console, report, title)
     console.print("Derived from TPC-C; not a TPC result.")
-    if advice := plots.missing():
+    medians = report.medians()
+    if advice := plots.missing() if medians else "no engine finished":
         return Comparison(report, None, advice)
     path = plan.folder / _CHART
     notes = _notes(report, described, seconds, plan.threads)
-    chart.draw(path, _bars(report.medians()), "TPC-C, one warehouse, on every engine", notes)
+    chart.draw(path, _bars(medians), "TPC-C, one warehouse, on every engine", notes)
     return Comparison(report, path, "")
 
 
