@@ -84,6 +84,12 @@ def test_load_understands_tables(db, rows, path, name, content, arguments, expec
     assert contents(path) == expected and "entries loaded" in result.stdout
 
 
+def test_load_shows_which_line_it_took_for_the_heading(db, rows, path):
+    result = db("load", rows("x.csv", "a,1\nb,2\n"))
+    assert contents(path) == {b"b": b"2"}
+    assert "1 entries loaded" in result.stdout and "columns: a, 1" in result.stdout
+
+
 @pytest.mark.parametrize(
     ("name", "content", "arguments", "expected"),
     [

@@ -58,6 +58,7 @@ class Numbered:
         self._name = name
         self.line = 0
         self.bytes = 0
+        self.columns: list[str] = []  # that line 1 of a table names
 
     def __iter__(self) -> Iterator[str]:
         for line in self._lines:
@@ -128,7 +129,7 @@ def _table(
         columns = next(rows, None)
         if columns == []:
             raise lines.wrong("is empty; the first one names the columns")
-        columns = columns or []
+        columns = lines.columns = columns or []
         if len(set(columns)) != len(columns):
             raise lines.wrong("names a column twice")
         if len(columns) == 1:

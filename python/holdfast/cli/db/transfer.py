@@ -32,7 +32,12 @@ As = Annotated[
 def load(
     file: File,
     source: Annotated[
-        str, typer.Argument(metavar="INPUT", help="CSV, TSV or JSON lines; - is standard input.")
+        str,
+        typer.Argument(
+            metavar="INPUT",
+            help="CSV or TSV, whose first line names the columns, or JSON lines; - is standard "
+            "input.",
+        ),
     ],
     form: As = None,
     key: Annotated[
@@ -91,8 +96,11 @@ def load(
         output.progress(console, "load") as progress,
     ):
         how = (chosen, key, value, as_text, separator, warn)
-        loaded = _load(database, named, Numbered(stream, source), size, progress, how)
-    console.print(f"{loaded:,} entries loaded into {escape(str(file))}")
+        lines = Numbered(stream, source)
+        loaded = _load(database, named, lines, size, progress, how)
+    # A table without a heading loses its first row to it. Then these names are no names.
+    columns = f"; columns: {', '.join(lines.columns)}" if lines.columns else ""
+    console.print(escape(f"{loaded:,} entries loaded into {file}{columns}"))
     output.write_json(json_file, {"path": str(file), "entries": loaded})
 
 
