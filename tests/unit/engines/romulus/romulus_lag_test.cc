@@ -199,6 +199,27 @@ TEST(RomulusLag, TheFlusherEndsTheLagOfAnOldUpdate) {
   EXPECT_EQ(after_crash({{"lag", "9"}, {"lag_ms", "100000"}}, run, 2)[0], 0u) << "it is not old";
 }
 
+/// The machine defers the psync of an update that takes more than half of the credits. It is on its
+/// way then, and nothing but the flusher waits for it.
+TEST(RomulusLag, TheFlusherEndsTheLagOfAnUpdateOnItsWay) {
+  SimMachine machine({.threads = 2, .seed = 1, .domain = Domain::file, .journal = true});
+  Fixture heap(machine, {.options = {{"lag", "1"}, {"lag_ms", "1"}}, .bytes = kPageBytes});
+  heap.format().check();
+  heap.recover().check();
+  auto* const other = make_object<SimMachine::Atomic<uint64_t>>(machine);
+  machine.run_threads(2, [&](int thread) {
+    if (thread == 0) {
+      const auto body = [&] { heap.set(0, 1); };
+      heap.engine().update(body, Commit::later);
+      return;
+    }
+    for (uint64_t i = 0; i < 1000; ++i) {
+      other->store(i);  // wakes the flusher
+    }
+  });
+  EXPECT_EQ(heap.engine().pending().count, 0u);
+}
+
 TEST(RomulusLag, UpdatesAreDurableWithoutTheOptions) {
   const Words left = after_crash({}, [](SimMachine&, Fixture& heap) {
     const auto body = [&] { heap.set(0, 1); };

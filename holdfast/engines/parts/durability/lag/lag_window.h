@@ -11,7 +11,7 @@ namespace holdfast {
 /// crash takes. It never exceeds the bound once their callers have been answered: such an update
 /// holds one of `bound` credits, and the durable position gives it back. A machine that defers its
 /// psync (Machine::begin_psync) may still be making updates durable that the engine has synced.
-/// They keep their credits until then.
+/// They keep their credits until then, and their age: the medium may wait with them for more.
 ///
 /// Thread safety: one thread at a time calls commit(), wait(), make_durable(), has_credits() and
 /// should_sync(); any thread the others.
@@ -38,8 +38,9 @@ class LagWindow {
   /// Notes that the updates committed so far wait. Most updates are made durable at once, and need
   /// no time: reading the clock may cost as much as all the rest of this class.
   void wait() {
-    if (state_->oldest.load(kRelaxed) == 0) {
-      state_->oldest.store(machine_.now() + 1, kRelaxed);
+    if (since_ == 0) {
+      since_ = machine_.now() + 1;
+      note_oldest();
     }
   }
 
@@ -64,7 +65,8 @@ class LagWindow {
     }
     const uint64_t committed = state_->committed.load(kRelaxed);
     if (synced_ != nullptr && !machine_.durable(position)) {
-      in_flight_.push({position, committed});
+      wait();
+      in_flight_.push({position, committed, since_});
       // The position first, then the updates: see pending().
       synced_->position.store(position, std::memory_order_release);
       synced_->committed.store(committed, std::memory_order_release);
@@ -73,7 +75,8 @@ class LagWindow {
       // Release: pairs with pending().
       state_->durable.store(committed, std::memory_order_release);
     }
-    state_->oldest.store(0, kRelaxed);
+    since_ = 0;
+    note_oldest();
   }
 
   uint64_t pending() const {
@@ -90,6 +93,9 @@ class LagWindow {
   }
   /// Returns how long the oldest pending update has waited; 0 without one. In units of now().
   uint64_t age() const {
+    if (pending() == 0) {  // also if it has become durable since the last settle()
+      return 0;
+    }
     const uint64_t oldest = state_->oldest.load(kRelaxed);
     const uint64_t now = machine_.now() + 1;
     return oldest == 0 || now < oldest ? 0 : now - oldest;
@@ -105,7 +111,7 @@ class LagWindow {
 
   struct alignas(kMaxLineBytes) State {
     typename M::template Atomic<uint64_t> committed, durable;
-    typename M::template Atomic<uint64_t> oldest;  // when the first update began to wait, plus 1
+    typename M::template Atomic<uint64_t> oldest;  // when it began to wait, plus 1; 0: none waits
   };
 
   /// The newest updates that are durable once the machine's position is.
@@ -115,6 +121,7 @@ class LagWindow {
   struct InFlight {
     uint64_t position;
     uint64_t committed;
+    uint64_t since;  // as since_
   };
 
   /// The updates that have been synced, durable or not yet.
@@ -128,7 +135,12 @@ class LagWindow {
       // Release: pairs with pending().
       state_->durable.store(in_flight_.front().committed, std::memory_order_release);
       in_flight_.pop();
+      note_oldest();
     }
+  }
+
+  void note_oldest() {
+    state_->oldest.store(in_flight_.empty() ? since_ : in_flight_.front().since, kRelaxed);
   }
 
   M& machine_;
@@ -137,6 +149,7 @@ class LagWindow {
   State* state_;
   Synced* const synced_;                  // null if no psync is deferred
   AwaitedPositions<InFlight> in_flight_;  // of the commits that are being made durable
+  uint64_t since_ = 0;  // when the first of the others began to wait, plus 1; 0: none does
 };
 
 }  // namespace holdfast

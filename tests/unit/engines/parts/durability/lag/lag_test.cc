@@ -116,6 +116,41 @@ TEST(LagWindow, KeepsCreditsUntilThePositionIsDurable) {
   EXPECT_EQ(window.pending(), 0u);
 }
 
+// The medium may keep what was synced until more comes, or until a thread waits for it.
+TEST(LagWindow, UpdatesAgeUntilTheirPositionIsDurable) {
+  Machine machine;
+  LagWindow<Machine> window(machine, {.bound = 9, .age_ms = 3});
+  window.commit();
+  window.wait();
+  machine.time = 110;
+  window.make_durable(5);
+  EXPECT_EQ(window.age(), 10u);
+  window.commit();
+  machine.time = 112;
+  window.make_durable(7);  // without a wait
+  machine.time = 120;
+  window.commit();
+  window.wait();
+  EXPECT_EQ(window.age(), 20u);
+  machine.time = 130;
+  EXPECT_TRUE(window.overdue());
+  machine.on_medium = 5;
+  EXPECT_TRUE(window.has_credits());
+  EXPECT_EQ(window.age(), 18u);
+  EXPECT_FALSE(window.overdue());
+  machine.on_medium = 7;
+  EXPECT_TRUE(window.has_credits());
+  EXPECT_EQ(window.age(), 10u);
+  window.make_durable(9);
+  machine.on_medium = 9;
+  EXPECT_EQ(window.age(), 0u) << "before a credit is given back";
+  window.commit();
+  EXPECT_TRUE(window.has_credits());
+  window.wait();
+  machine.time = 131;
+  EXPECT_EQ(window.age(), 1u);
+}
+
 TEST(LagWindow, SyncsWhenHalfOfItsBoundIsNotSynced) {
   Machine machine;
   LagWindow<Machine> window(machine, {.bound = 4});
