@@ -3,10 +3,12 @@
 // Does every engine close a heap completely on a thread that has no slot?
 #include <gtest/gtest.h>
 
+#include <latch>
 #include <memory>
 #include <semaphore>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/heap/file/inspect.h"
@@ -29,14 +31,14 @@ class CloseTest : public ::testing::TestWithParam<std::string> {
  protected:
   static constexpr uint64_t kUpdates = 200;
 
-  /// Makes a heap for one thread. Its updates lag if the engine can do that by itself, and nothing
-  /// but close() makes them durable soon.
-  std::unique_ptr<H> make(const Options& more) {
+  /// Makes a heap for so many threads. Its updates lag if the engine can do that by itself, and
+  /// nothing but close() makes them durable soon.
+  std::unique_ptr<H> make(const Options& more, int max_threads = 1) {
     const Description& engine = *AnyEngine<NativeMachine>::describe(GetParam()).value();
     CreateOptions options;
     options.engine = GetParam();
     options.bytes = 2 << 20;
-    options.max_threads = 1;
+    options.max_threads = max_threads;
     options.options = more;
     if (engine.lags && more.empty()) {
       options.options = {{"lag", "1000"}, {"lag_ms", "3600000"}};
@@ -88,6 +90,30 @@ TEST_P(CloseTest, WhileAnotherThreadHasTheOnlySlot) {
     expect_all();
     std::filesystem::remove(file_.path());
   }
+}
+
+// The threads that replay the logs then have no slots.
+TEST_P(CloseTest, WithTwoReplayersWhileOtherThreadsHaveAllSlots) {
+  auto heap = make({{"replayers", "2"}, {"background", "0"}}, 3);
+  count_up(*heap);
+  std::latch all(3);
+  std::latch closed(1);
+  std::vector<std::thread> others;
+  for (int i = 0; i < 2; ++i) {
+    others.emplace_back([&] {
+      heap->update([] {}).check();
+      all.count_down();
+      closed.wait();
+    });
+  }
+  all.arrive_and_wait();
+  EXPECT_EQ(heap->close().to_string(), "ok");
+  closed.count_down();
+  for (std::thread& other : others) {
+    other.join();
+  }
+  heap.reset();
+  expect_all();
 }
 
 // Objects with static storage duration are destroyed like that, on the main thread.

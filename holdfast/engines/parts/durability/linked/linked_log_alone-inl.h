@@ -50,7 +50,6 @@ void LinkedLogReplayer<M>::finish(const Walked& walked) {
     next_ = walked.next;
     last_ = walked.last;
     persist_progress();
-    statistics_.at(machine_.self()).replayed += walked.transactions;
   }
 }
 
@@ -61,8 +60,10 @@ Result<ReplayReport> LinkedLogReplayer<M>::replay_alone(const ReplayOptions& opt
       regions_, options, [&](ReplayShard<M>& shard) { return walk(shard); },
       [&](const Walked& walked) { finish(walked); });
   lock_.unlock();
-  if (report.ok()) {
-    statistics_.at(machine_.self()).bytes_written += report->written;
+  if (report.ok()) {  // the replayers may have no slots
+    auto& counts = statistics_.at(machine_.self());
+    counts.replayed += report->transactions;
+    counts.bytes_written += report->written;
   }
   return report;
 }

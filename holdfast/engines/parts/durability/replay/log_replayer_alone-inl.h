@@ -60,7 +60,6 @@ void LogReplayer<M>::finish(const Walked& walked, uint64_t last) {
     position.store(position.load(std::memory_order_relaxed) + walked.freed[static_cast<size_t>(t)],
                    std::memory_order_release);
   }
-  statistics_.at(machine_.self()).replayed += walked.transactions;
 }
 
 template <class M>
@@ -70,8 +69,10 @@ Result<ReplayReport> LogReplayer<M>::replay_alone(uint64_t last, const ReplayOpt
       regions_, options, [&](ReplayShard<M>& shard) { return walk(shard, last); },
       [&](const Walked& walked) { finish(walked, last); });
   lock_.unlock();
-  if (report.ok()) {
-    statistics_.at(machine_.self()).bytes_written += report->written;
+  if (report.ok()) {  // the replayers may have no slots
+    auto& counts = statistics_.at(machine_.self());
+    counts.replayed += report->transactions;
+    counts.bytes_written += report->written;
   }
   return report;
 }
