@@ -3,6 +3,8 @@
 // Do slots, contexts, waiting and the background thread of the native machine work?
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <csignal>
@@ -176,6 +178,48 @@ TEST_F(NativeThreads, BesideABackgroundThreadTheLastSlotIsForGuests) {
       }).join();
     }).join();
   }).join();
+}
+
+/// Ends a forked child when the thread that has forked ends, behind the return of its slots.
+struct EndOfChild {
+  bool child = false;
+  ~EndOfChild() {
+    if (child) {
+      _exit(0);
+    }
+  }
+};
+
+// Another thread may be taking a slot at the fork. The child lacks that thread, and must not wait
+// for its lock.
+TEST_F(NativeThreads, TheThreadOfAForkedChildEnds) {
+  if (!wipes_pages_at_fork()) {
+    GTEST_SKIP() << "this system, an emulator, does not wipe pages at fork";
+  }
+  const auto machine = make(1);
+  std::atomic<bool> stop{false};
+  std::thread guest([&] {
+    while (!stop) {
+      const NativeMachine::GuestSlot slot(*machine);
+    }
+  });
+  for (int i = 0; i < 50 && !HasFailure(); ++i) {
+    std::thread([&] {
+      static thread_local EndOfChild end;  // constructed before the slot owner, so destroyed later
+      EXPECT_EQ(machine->self(), 1);
+      const pid_t child = fork();
+      if (child == 0) {
+        alarm(60);
+        end.child = true;
+        return;
+      }
+      int how = -1;
+      EXPECT_EQ(waitpid(child, &how, 0), child);
+      EXPECT_EQ(how, 0);
+    }).join();
+  }
+  stop = true;
+  guest.join();
 }
 
 TEST_F(NativeThreads, AThreadWithoutASlotCanStillPersist) {

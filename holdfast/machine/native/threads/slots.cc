@@ -47,6 +47,9 @@ void SlotTable::mark_taken(size_t slot) {
 }
 
 void SlotTable::give_back(int slot) {
+  if (fork_guard_.forked_child()) {
+    return;
+  }
   const std::lock_guard lock(mutex_);
   taken_[static_cast<size_t>(slot)] = false;
 }

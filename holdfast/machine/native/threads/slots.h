@@ -9,6 +9,8 @@
 #include <mutex>
 #include <vector>
 
+#include "holdfast/machine/native/threads/fork_guard.h"
+
 namespace holdfast {
 class ProbeCounts;
 }
@@ -39,6 +41,7 @@ class SlotTable {
   /// leave(slot) when it no longer needs the slot.
   int take_as_guest();
   void leave(int slot);
+  /// Does nothing in a forked child, which may end a thread that had a slot.
   void give_back(int slot);
 
   /// All slots ever taken are below this number. Sequentially consistent, with the store in take():
@@ -61,6 +64,7 @@ class SlotTable {
   std::vector<bool> taken_;
   std::atomic<int> active_{0};
   std::atomic<bool> closed_{false};
+  const ForkGuard fork_guard_;  ///< in a child a thread that it lacks may hold mutex_
 };
 
 /// The thread-local state of a thread. Trivially destructible and constant-initialised, so that an
