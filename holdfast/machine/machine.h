@@ -147,10 +147,13 @@ concept Threads = requires(M& m, void* context, typename M::template Atomic<uint
 
   /// Starts the background thread, which calls the function over and over. The function returns
   /// false if it has found nothing to do; the thread then rests. The call first stops and joins the
-  /// former background thread, and with a null function it does only that. The thread has a slot of
-  /// its own. One thread at a time may call this. On the simulated machine the background thread
-  /// runs during run_threads, and when the main thread waits or pauses outside it.
+  /// former thread; with a null function it does only that. The thread has a slot of its own. One
+  /// thread at a time may call this. On the simulated machine the background thread runs during
+  /// run_threads, and when the main thread waits or pauses outside it. Natively the call throws
+  /// std::system_error without a thread, and Error while a guest (GuestSlot) has the slot.
   m.set_background(background);
+  /// Keeps its slot free (if slots() > 2) for a later start beside other threads; null ends that.
+  m.expect_background();
 
   /// Waits while `a` holds `old`; returns a value that differs. Stores before the awaited store are
   /// visible then (acquire). Callers always loop, because the call may return `old` early: in a

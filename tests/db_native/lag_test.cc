@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes without sync: when are they durable, and what does a killed process lose?
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <latch>
 #include <thread>
 
 #include "tests/child_process.h"
 #include "tests/db/durable_engines.h"
+#include "tests/native/refuse_call.h"
 
 namespace holdfast::db::lag_test {
 namespace {
@@ -120,6 +124,38 @@ TEST_P(DbThatLags, EveryKindOfWriteMayWait) {
     return status.ok() ? file->Delete(later(), map, "a") : status;
   }));
   EXPECT_TRUE(file->DestroyColumnFamilyHandle(map).ok());
+}
+
+/// The thread that makes writes durable needs a slot, which it may take late.
+TEST_P(DbThatLags, NoThreadIsRefusedOnceWritesHaveWaited) {
+  file.options.max_threads = 2;
+  DB& db = *file;
+  put(db, "a", "value");
+  std::latch written(2);
+  std::latch end(1);
+  std::thread second([&] {
+    put(db, "b", "value");
+    written.count_down();
+    end.wait();
+  });
+  written.arrive_and_wait();
+  put_later("c");
+  std::thread([&] { put_later("d"); }).join();
+  end.count_down();
+  second.join();
+  EXPECT_EQ(contents(db).size(), 4u);
+}
+
+TEST_P(DbThatLags, AWriteNeedsNoNewThread) {
+  DB& db = *file;
+  std::thread([&] {
+    ASSERT_TRUE(holdfast::refuse_call(SYS_clone, EAGAIN));
+    ASSERT_TRUE(holdfast::refuse_call(SYS_clone3, EAGAIN));
+    put_later("a");
+  }).join();
+  EXPECT_EQ(get(db, "a"), "value");
+  put_later("b");
+  ASSERT_TRUE(db.Sync().ok());
 }
 
 TEST_P(DbThatLags, AskingForStatisticsMakesNoWriteDurable) {

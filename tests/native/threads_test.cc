@@ -180,6 +180,50 @@ TEST_F(NativeThreads, BesideABackgroundThreadTheLastSlotIsForGuests) {
   }).join();
 }
 
+TEST_F(NativeThreads, AnExpectedBackgroundThreadStartsBesideAGuest) {
+  const auto machine = make(3);
+  machine->expect_background();
+  EXPECT_EQ(machine->self(), 1);
+  std::thread([&] {
+    EXPECT_EQ(machine->self(), 2);
+    std::thread([&] {
+      EXPECT_EQ(machine->self(), -1);
+      const NativeMachine::GuestSlot guest(*machine);
+      EXPECT_EQ(machine->self(), 3);
+      NativeMachine::Atomic<uint64_t> calls{0};
+      machine->set_background([&] {
+        EXPECT_EQ(machine->self(), 0);
+        calls.fetch_add(1);
+        return false;
+      });
+      machine->wait_while(calls, uint64_t{0});
+      EXPECT_EQ(machine->self(), 3);
+      machine->set_background(nullptr);
+    }).join();
+    EXPECT_EQ(self_on_new_thread(*machine), 3) << "none is expected any more";
+  }).join();
+}
+
+TEST_F(NativeThreads, NoBackgroundThreadStartsInASlotThatAGuestHas) {
+  const auto machine = make(1);
+  machine->expect_background();
+  EXPECT_EQ(machine->self(), 1);
+  NativeMachine::Atomic<uint64_t> calls{0};
+  const auto count = [&] {
+    calls.fetch_add(1);
+    return false;
+  };
+  std::thread([&] {
+    const NativeMachine::GuestSlot guest(*machine);
+    EXPECT_EQ(machine->self(), 0);
+    EXPECT_THROW(machine->set_background(count), Error);
+  }).join();
+  EXPECT_EQ(calls.load(), 0u);
+  machine->set_background(count);
+  machine->wait_while(calls, uint64_t{0});
+  machine->set_background(nullptr);
+}
+
 /// Ends a forked child when the thread that has forked ends, behind the return of its slots.
 struct EndOfChild {
   bool child = false;

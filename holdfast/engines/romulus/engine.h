@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <exception>
+
 #include "holdfast/engines/parts/basics/background_work.h"
 #include "holdfast/engines/parts/frame/combined_engine.h"
 #include "holdfast/engines/romulus/gates.h"
@@ -34,7 +36,11 @@ class RomulusEngine : public FrameOf<M, Variant> {
 
   RomulusEngine(M& machine, const Regions& regions, const Options& options, int /*max_threads*/)
       : Frame(machine, regions, options, Variant::kFullCopy, lag_of(options)),
-        flusher_(make_object<typename M::template Atomic<uint64_t>>(machine)) {}
+        flusher_(make_object<typename M::template Atomic<uint64_t>>(machine)) {
+    if (this->writer_.lag().can_lag()) {
+      background_.expect();
+    }
+  }
 
   Status format() {
     return Frame::on_medium([&] { this->writer_.twin().format(); });
@@ -56,8 +62,8 @@ class RomulusEngine : public FrameOf<M, Variant> {
   }
 
   void update(FunctionRef<void()> body, Commit commit = Commit::unsaid) {
-    if (!this->writer_.lag().is_durable(commit)) [[unlikely]] {
-      start_flusher();
+    if (!this->writer_.lag().is_durable(commit) && !has_flusher()) [[unlikely]] {
+      commit = Commit::durable;
     }
     Frame::update(body, commit);
   }
@@ -82,17 +88,20 @@ class RomulusEngine : public FrameOf<M, Variant> {
     return Variant::kCanLag ? LagOptions::parse(options).value() : LagOptions();
   }
 
-  /// Starts the thread that makes updates durable that have waited for too long, before the first
-  /// update that may wait. A heap without such updates needs no thread. Other updates wait for
-  /// credits, and make them durable themselves.
-  void start_flusher() {
+  enum Flusher : uint64_t { kNone, kStarts, kRuns };
+
+  /// Returns whether a thread makes updates durable that have waited for too long. Starts it before
+  /// the first update that may wait: a heap without such updates needs no thread. False while
+  /// another thread starts it. False if the system has no thread, or no slot for it; the next
+  /// update tries again.
+  bool has_flusher() {
     // Relaxed: the thread reads nothing that its starter has stored.
-    if (flusher_->load(std::memory_order_relaxed) != 0) [[likely]] {
-      return;
+    if (flusher_->load(std::memory_order_relaxed) == kRuns) [[likely]] {
+      return true;
     }
-    uint64_t expected = 0;
-    if (!flusher_->compare_exchange(expected, 1)) {
-      return;
+    uint64_t seen = kNone;
+    if (!flusher_->compare_exchange(seen, kStarts)) {
+      return seen == kRuns;
     }
     try {
       background_.start([this] {
@@ -102,13 +111,15 @@ class RomulusEngine : public FrameOf<M, Variant> {
         }
         return overdue;
       });
-    } catch (...) {  // no thread, so this update fails and the next one tries again
-      flusher_->store(0);
-      throw;
+    } catch (const std::exception&) {
+      flusher_->store(kNone);
+      return false;
     }
+    flusher_->store(kRuns);
+    return true;
   }
 
-  typename M::template Atomic<uint64_t>* flusher_;  // 1: started, or being started
+  typename M::template Atomic<uint64_t>* flusher_;  // a Flusher
   BackgroundWork<M> background_{this->machine_};
 };
 

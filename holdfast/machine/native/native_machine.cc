@@ -2,7 +2,6 @@
 #include "holdfast/machine/native/native_machine.h"
 
 #include <chrono>
-#include <latch>
 #include <new>
 #include <random>
 
@@ -104,20 +103,25 @@ void NativeMachine::end_background() {
 
 void NativeMachine::set_background(std::function<bool()> f) {
   end_background();
-  if (f) {
-    // The thread has its slot before others ask for theirs: then one slot stays free for guests.
-    std::latch has_slot(1);
-    auto round = [this, f = std::move(f)] {
-      const StoreScope storing(*this);
-      return f();
-    };
+  if (!f) {
+    slots_->expect_background(false);
+    return;
+  }
+  // Before others ask for theirs: then one slot stays free for guests.
+  if (!slots_->take_background()) {
+    throw Error(Status(Code::too_many_threads,
+                       "a thread beyond max_threads has the slot of the background thread"));
+  }
+  auto round = [this, f = std::move(f)] {
+    const StoreScope storing(*this);
+    return f();
+  };
+  try {
     background_ = std::make_unique<native::Background>(
-        [&has_slot, table = slots_] {
-          native::take_background_slot(table);
-          has_slot.count_down();
-        },
-        std::move(round), processors_);
-    has_slot.wait();
+        [table = slots_] { native::hold_background_slot(table); }, std::move(round), processors_);
+  } catch (...) {  // no thread
+    slots_->give_back(native::SlotTable::kBackground);
+    throw;
   }
 }
 

@@ -124,6 +124,7 @@ class NativeMachine {
   int active_slots() const { return slots_->active(); }
   void run_threads(int n, FunctionRef<void(int)> f) { native::run_pinned(n, processors_, f); }
   void set_background(std::function<bool()> f);
+  void expect_background() { slots_->expect_background(true); }
 
   template <class T>
   T wait_while(const Atomic<T>& a, std::type_identity_t<T> old) {

@@ -107,6 +107,7 @@ class SimMachine {
   int active_slots() const { return active_slots_; }
   void run_threads(int n, FunctionRef<void(int)> work);
   void set_background(std::function<bool()> work);
+  static void expect_background() {}  // no other thread has its slot
   template <Word T>
   T wait_while(const SimAtomic<T>& word, std::type_identity_t<T> old);
   void pause();

@@ -93,7 +93,7 @@ class HoldfastStore final : public Store {
     options.engine_options = engine_options(*engine->description, spec.options);
     options.initial_bytes = kGrowth;
     options.journal_bytes = spec.journal_bytes;
-    options.max_threads = threads + 1;
+    options.max_threads = threads + 2;  // the caller, and a slot that is kept for further threads
     options.domain = spec.domain;
     options.force = true;  // survives() says that it is emulated
     db::DB* opened = nullptr;

@@ -20,8 +20,14 @@ class BackgroundWork {
   BackgroundWork(const BackgroundWork&) = delete;
   BackgroundWork& operator=(const BackgroundWork&) = delete;
 
+  /// Call it before other threads use the machine, if start() may come when they do.
+  void expect() {
+    running_ = true;
+    machine_.expect_background();
+  }
   /// Calls bool round() again and again in the background. It returns false if there was nothing to
-  /// do. After a MediumFailure the next operation that needs the medium reports the failure.
+  /// do. After a MediumFailure the next operation that needs the medium reports the failure. Throws
+  /// what Machine::set_background() throws.
   template <class Round>
   void start(Round round) {
     running_ = true;

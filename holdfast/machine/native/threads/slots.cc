@@ -15,9 +15,21 @@ int SlotTable::take() {
   return -1;
 }
 
-void SlotTable::take_background() {
+bool SlotTable::take_background() {
   const std::lock_guard lock(mutex_);
+  if (taken_[kBackground]) {
+    return false;
+  }
   mark_taken(kBackground);
+  return true;
+}
+
+void SlotTable::expect_background(bool expected) {
+  if (fork_guard_.forked_child()) {
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  expects_background_ = expected;
 }
 
 int SlotTable::take_as_guest() {
@@ -174,10 +186,9 @@ int find_slot(const SlotTable* table) {
   return thread_state.exiting ? -1 : slot_owner().find(table);
 }
 
-void take_background_slot(const std::shared_ptr<SlotTable>& table) {
+void hold_background_slot(const std::shared_ptr<SlotTable>& table) {
   SlotOwner& owner = slot_owner();
   owner.prepare();
-  table->take_background();
   owner.hold(table, SlotTable::kBackground);
   remember(table.get(), SlotTable::kBackground);
 }

@@ -20,8 +20,8 @@ namespace holdfast::native {
 /// The slots of one machine. Slot 0 belongs to the background thread, the others to ordinary
 /// threads. The lowest slots are in use then, even with a background thread, and a scan of all
 /// active slots stays short. Threads that find all others taken are guests, and use one slot in
-/// turn: slot 0, or the last slot while there is a background thread, which keeps that one free.
-/// Thread safe.
+/// turn: slot 0, or the last slot while a background thread exists or is expected. That one is then
+/// kept for them, unless it is the only ordinary one. Thread safe.
 class SlotTable {
  public:
   /// `probes` counts the rare paths that the machine's threads take; null: nothing does.
@@ -32,13 +32,16 @@ class SlotTable {
   ProbeCounts* probes() const { return probes_; }
   static constexpr int kBackground = 0;
 
-  /// The lowest free ordinary slot, or -1. While there is a background thread, not the last one,
-  /// unless it is the only one.
+  /// The lowest free ordinary slot, or -1. Not the last one while it is kept for guests.
   int take();
-  void take_background();
+  /// Takes slot 0 for the background thread. Returns false if a guest has it.
+  bool take_background();
+  /// Whether take_background() may come while other threads have slots. Guests then have no slot
+  /// that the background thread will need, and no ordinary thread takes the one that they will.
+  void expect_background(bool expected);
   /// Takes the guests' slot and returns it. Waits while another guest has it. Returns -1 if another
-  /// thread has it: the background thread, or one that took it before there was one. A guest calls
-  /// leave(slot) when it no longer needs the slot.
+  /// thread has it: the background thread, or one that took it before a background thread was
+  /// expected. A guest calls leave(slot) when it no longer needs the slot.
   int take_as_guest();
   void leave(int slot);
   /// Does nothing in a forked child, which may end a thread that had a slot.
@@ -56,7 +59,9 @@ class SlotTable {
 
  private:
   void mark_taken(size_t slot);
-  bool keeps_last_for_guests() const { return taken_[kBackground] && taken_.size() > 2; }
+  bool keeps_last_for_guests() const {
+    return (expects_background_ || taken_[kBackground]) && taken_.size() > 2;
+  }
 
   ProbeCounts* const probes_;
   std::mutex mutex_;
@@ -64,6 +69,7 @@ class SlotTable {
   std::vector<bool> taken_;
   std::atomic<int> active_{0};
   std::atomic<bool> closed_{false};
+  bool expects_background_ = false;
   const ForkGuard fork_guard_;  ///< in a child a thread that it lacks may hold mutex_
 };
 
@@ -116,7 +122,8 @@ class GuestSlot {
   int slot_ = -1;
 };
 
-/// Gives the background slot to the calling thread, which has no slot yet.
-void take_background_slot(const std::shared_ptr<SlotTable>& table);
+/// The calling thread, which has no slot yet, has the background slot from here on. It has been
+/// taken for this thread.
+void hold_background_slot(const std::shared_ptr<SlotTable>& table);
 
 }  // namespace holdfast::native

@@ -4,6 +4,7 @@
 #include "holdfast/engines/romulus/romulus.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -12,8 +13,11 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "holdfast/machine/native/native_machine.h"
+#include "tests/native/refuse_call.h"
+#include "tests/native/test_file.h"
 #include "tests/unit/engines/engine_fixture.h"
 
 namespace holdfast::romulus_test {
@@ -173,6 +177,68 @@ TYPED_TEST(RomulusNative, AFailedDiskReachesEveryThread) {
     EXPECT_EQ(heap.engine().close().code(), Code::io_error);
   }
   std::remove(path.c_str());
+}
+
+/// romulus-log with a lag of an hour, on the native machine.
+class RomulusLagNative : public ::testing::Test {
+ protected:
+  void make(int max_threads) {
+    machine_ =
+        std::move(M::open(file_.path(),
+                          {.create = true, .domain = Domain::process, .max_threads = max_threads})
+                      .value());
+    const EngineFixtureShape shape = {.options = {{"lag", "9"}, {"lag_ms", "3600000"}}};
+    heap_ = std::make_unique<EngineFixture<RomulusLog<M>>>(*machine_, shape);
+    heap_->format().check();
+    heap_->recover().check();
+  }
+  /// Returns whether an update that may wait does.
+  bool waits() {
+    const auto body = [&] { heap_->set(0, heap_->get(0) + 1); };
+    heap_->engine().update(body, Commit::later);
+    return heap_->engine().pending().count != 0;
+  }
+
+  const NativeTestFile file_;
+  std::unique_ptr<M> machine_;
+  std::unique_ptr<EngineFixture<RomulusLog<M>>> heap_;
+};
+
+TEST_F(RomulusLagNative, AGuestMayStartTheFlusher) {
+  make(2);
+  EXPECT_EQ(machine_->self(), 1);
+  std::thread([&] {
+    EXPECT_EQ(machine_->self(), -1) << "the flusher will have slot 0, and guests the last one";
+    const M::GuestSlot guest(*machine_);
+    EXPECT_EQ(machine_->self(), 2);
+    EXPECT_TRUE(waits());
+  }).join();
+  EXPECT_TRUE(waits());
+  heap_->engine().close().check();
+}
+
+TEST_F(RomulusLagNative, UpdatesAreDurableWhileAGuestHasTheFlushersSlot) {
+  make(1);
+  EXPECT_EQ(machine_->self(), 1);
+  std::thread([&] {
+    const M::GuestSlot guest(*machine_);
+    EXPECT_EQ(machine_->self(), 0);
+    EXPECT_FALSE(waits());
+  }).join();
+  EXPECT_TRUE(waits());
+  heap_->engine().close().check();
+}
+
+TEST_F(RomulusLagNative, UpdatesAreDurableWithoutAThreadForTheFlusher) {
+  make(3);
+  std::thread([&] {
+    ASSERT_TRUE(refuse_call(SYS_clone, EAGAIN) && refuse_call(SYS_clone3, EAGAIN));
+    EXPECT_FALSE(waits());
+    EXPECT_FALSE(waits());
+  }).join();
+  EXPECT_TRUE(waits());
+  EXPECT_EQ(heap_->read(0), 3u);
+  heap_->engine().close().check();
 }
 
 }  // namespace
