@@ -107,7 +107,8 @@ class Journal {
   /// oldest line has waited for the time limit.
   void flush_in_background();
   /// Makes checkpoints until stop(), whenever one is due. Calls `then` while take_home_pages() has
-  /// some, also after checkpoints that other threads have made.
+  /// some, also after checkpoints that other threads have made. It takes them, and then may throw
+  /// bad_alloc.
   void checkpoint_in_background(const std::function<void()>& then = {});
   bool is_checkpoint_due() const;
 

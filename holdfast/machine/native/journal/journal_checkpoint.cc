@@ -3,6 +3,7 @@
 // The part of Journal that empties the ring, makes it longer, and tells which pages are home.
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -144,7 +145,10 @@ Status Journal::bring_home(Lock& lock, bool closing) {
   counters_.damaged_pages += writes.damaged;
   const auto home = std::partition(held_pages_.begin(), held_pages_.end(),
                                    [this](uint64_t page) { return has_line_in(page); });
-  home_pages_.insert(home_pages_.end(), home, held_pages_.end());
+  try {
+    home_pages_.insert(home_pages_.end(), home, held_pages_.end());
+  } catch (const std::bad_alloc&) {  // these pages keep their memory until they are held again
+  }
   held_pages_.erase(home, held_pages_.end());
   checkpoint_wanted_.notify_one();  // a thread that writes may have made this checkpoint
   return {};
@@ -204,7 +208,10 @@ void Journal::checkpoint_in_background(const std::function<void()>& then) {
       static_cast<void>(bring_home(lock, false));  // failure_ has a failure
     } else if (then && !home_pages_.empty()) {
       lock.unlock();
-      then();
+      try {
+        then();
+      } catch (const std::bad_alloc&) {  // it has its turn again after a later checkpoint
+      }
       lock.lock();
     } else {
       checkpoint_wanted_.wait(lock);

@@ -11,6 +11,7 @@
 #include <bit>
 #include <chrono>
 #include <mutex>
+#include <new>
 #include <set>
 #include <thread>
 #include <utility>
@@ -269,6 +270,26 @@ TEST(CopyLine, IsAPrefixOfStoresWhereverTheyComeInBetween) {
       }
     }
   }
+}
+
+TEST(Journal, CheckpointsGoOnAlthoughNoMemoryIsLeftForWhatFollowsThem) {
+  SharedFile file(new_content());
+  const auto journal = Journal::open(file, kSmallJournal, 2).value();
+  std::atomic<int> rounds{0};
+  std::thread checkpoints([&] {
+    journal->checkpoint_in_background([&] {
+      EXPECT_FALSE(journal->take_home_pages().empty());
+      ++rounds;
+      throw std::bad_alloc();
+    });
+  });
+  const std::vector<std::byte> memory(kHomeBytes, std::byte{7});
+  const LineRun run[] = {{0, memory.data(), 1}};
+  while (rounds < 3) {
+    journal->await(journal->append(run));
+  }
+  journal->stop();
+  checkpoints.join();
 }
 
 /// A journal with its two threads.
