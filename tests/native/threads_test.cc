@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <set>
 #include <stdexcept>
@@ -411,6 +412,35 @@ TEST_F(NativeThreads, TheBackgroundThreadEndsQuietlyWhenTheMediumFails) {
     throw MediumFailure(Status(Code::io_error, "test"));
   });
   machine->wait_while(called, uint64_t{0});
+  machine->set_background(nullptr);
+}
+
+// A function may keep the failure to itself.
+TEST_F(NativeThreads, TheBackgroundThreadEndsOnceTheMediumHasFailed) {
+  const NativeTestFile file;
+  NativeOptions options{.create = true, .domain = Domain::file, .max_threads = 1};
+  options.sync = [](int) {
+    errno = EIO;
+    return -1;
+  };
+  const auto machine = std::move(NativeMachine::open(file.path(), options).value());
+  std::atomic<int> calls{0};
+  machine->set_background([&] {
+    EXPECT_THROW(machine->psync(Site{}), MediumFailure);
+    ++calls;
+    return false;
+  });
+  const auto has_ended = [&] {
+    const NativeMachine::GuestSlot slot(*machine);
+    return slot.taken();
+  };
+  EXPECT_EQ(machine->self(), 1);
+  std::thread([&] {
+    while (!has_ended() && calls < 100) {
+      std::this_thread::yield();
+    }
+  }).join();
+  EXPECT_EQ(calls, 1);
   machine->set_background(nullptr);
 }
 

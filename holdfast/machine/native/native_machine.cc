@@ -114,7 +114,11 @@ void NativeMachine::set_background(std::function<bool()> f) {
   }
   auto round = [this, f = std::move(f)] {
     const StoreScope storing(*this);
-    return f();
+    const bool found = f();
+    if (failed()) {
+      medium_.sync().throw_failure();  // ends the thread: no round can do more
+    }
+    return found;
   };
   try {
     background_ = std::make_unique<native::Background>(
