@@ -26,9 +26,8 @@ Result<std::byte*> HeapAtRest::find_root(std::string_view name, const RootType& 
 }
 
 Result<HeapCheck> HeapAtRest::check(const std::function<void(const BlockVisitor&)>& reachable) {
-  Result<HeapCheck> found = read([&] {
-    return check_heap<AtRest>(data_, data_bytes_(), reachable, roots().list());
-  });
+  Result<HeapCheck> found =
+      read([&] { return check_heap<AtRest>(data_, data_bytes_(), reachable, roots().list()); });
   if (found) {
     found->add_pages(verify_pages_());
   }
