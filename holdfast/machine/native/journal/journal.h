@@ -124,17 +124,15 @@ class Journal {
   /// for a page that a checkpoint is writing it waits. corrupt: a page differs. 0 pages without a
   /// table, and while that is stale.
   Result<uint64_t> verify(const PageRange& range);
-  /// From here on these pages, of which the journal has no line, may be zeros. Durable.
-  Status allow_zeros(const PageRange& range);
+  /// Calls punch(), which may make these pages zeros, once it is durable that they may be. Other
+  /// threads may append lines of them meanwhile: no checkpoint writes a page before punch() has
+  /// returned, and later records of all lines are whole.
+  Status make_hole(const PageRange& range, FunctionRef<void()> punch);
   /// Whether the table is out of date, because pages have changed without the journal. Durable.
   bool is_table_stale() const;
   Status set_table_stale(bool stale);
   /// Makes a stale table anew, durably. The file has this length. No line has been appended.
   Status renew_table(uint64_t file_bytes);
-
-  /// Lines at home have changed without the journal, which had no lines of them. Later records of
-  /// these lines are whole. Before any of them is appended.
-  void forget_lines() { home_changed_ = true; }
 
   /// Ends both. Their threads may be joined then.
   void stop();

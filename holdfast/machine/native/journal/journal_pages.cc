@@ -51,15 +51,18 @@ Result<bool> Journal::is_damaged(uint64_t page) {
   }
 }
 
-Status Journal::allow_zeros(const PageRange& range) {
-  if (checksums_ == nullptr) {
-    return {};
-  }
-  auto changed = checksums_->allow_zeros(range);
-  if (!changed) {
-    return changed.status();
-  }
-  return *changed ? ring_.file().sync() : Status();
+Status Journal::make_hole(const PageRange& range, FunctionRef<void()> punch) {
+  Lock lock(mutex_);
+  // A checkpoint beside it could write a page before the hole is made, and its entry afterwards.
+  return with_head(lock, [&] {
+    auto changed = checksums_ != nullptr ? checksums_->allow_zeros(range) : Result<bool>(false);
+    Status status = changed && *changed ? ring_.file().sync() : changed.status();
+    if (status.ok()) {
+      punch();
+      home_changed_ = true;  // the cache may have what a checkpoint brought home before
+    }
+    return status;
+  });
 }
 
 bool Journal::is_table_stale() const {

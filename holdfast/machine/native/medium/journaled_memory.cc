@@ -113,24 +113,24 @@ void JournaledMemory::discard(std::byte* begin, size_t n) {
     }
   }
   try {
-    journal_->checkpoint();  // so that it has no lines of these pages to bring home later
+    journal_->checkpoint();  // so that few lines of these pages come home again
   } catch (const MediumFailure& failure) {
     sync_.poison(failure.status());
     return;
   }
-  journal_->forget_lines();
   for (const LineRun& run : runs) {
-    const auto bytes = static_cast<off_t>(run.lines * kLineBytes);
     const PageRange pages = {run.offset, run.lines * kLineBytes};
-    if (const Status status = journal_->allow_zeros(pages); !status.ok()) {
+    const auto punch = [&] {
+      if (fallocate(file_.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                    static_cast<off_t>(pages.offset), static_cast<off_t>(pages.bytes)) == 0) {
+        // The private pages go, and the mapping shows the file's zeros.
+        madvise(begin + (reinterpret_cast<uintptr_t>(run.memory) - address), pages.bytes,
+                MADV_DONTNEED);
+      }
+    };
+    if (const Status status = journal_->make_hole(pages, punch); !status.ok()) {
       sync_.poison(status);
       return;
-    }
-    if (fallocate(file_.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                  static_cast<off_t>(run.offset), bytes) == 0) {
-      // The private pages go, and the mapping shows the file's zeros.
-      madvise(begin + (reinterpret_cast<uintptr_t>(run.memory) - address),
-              static_cast<size_t>(bytes), MADV_DONTNEED);
     }
   }
 }

@@ -56,7 +56,8 @@ class JournaledMemory {
   bool remove(const std::byte* begin, size_t n);
 
   /// Takes the blocks of these pages of journaled mappings back, if the file system can. They then
-  /// read as zeros. No thread stores to them meanwhile, and none has unfenced lines there.
+  /// read as zeros. Nothing in them counts any more, but an engine may still bring old values home:
+  /// then the pages read as some of these, or as zeros.
   void discard(std::byte* begin, size_t n);
 
   /// Journal::verify() for the pages of journaled mappings in this range; no others are there.
