@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "holdfast/base/round.h"
 #include "holdfast/heap/caught_at_start.h"
 
 namespace holdfast {
@@ -26,8 +27,15 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::create(Machine& machine, const CreateO
                     "partitions is from 0 to " + std::to_string(Partitions::kMost));
     }
     const int slots = std::max(options.slots, machine.slots());
-    if (auto area = (*description)->area_bytes(merged, slots); !area) {
+    auto area = (*description)->area_bytes(merged, slots);
+    auto recorded = (*description)->area_bytes(options.options, slots);
+    if (!area) {
       return area.status();
+    }
+    if (recorded.ok() && *recorded != *area) {
+      return Status(Code::invalid_argument,
+                    "run_options lay out the file, and it does not record them; give such an "
+                    "option in CreateOptions::options");
     }
     std::unique_ptr<Heap> heap(new Heap(machine));
     Status status = heap->file_.create(options, **description);
@@ -90,12 +98,14 @@ Status Heap<E>::fill(const CreateOptions& o) {
   }
   const auto arenas = static_cast<size_t>(file_.superblock().slots);
   const auto partitions = static_cast<size_t>(o.partitions);
-  const size_t metadata_bytes = DataHeader<E>::bytes(arenas, partitions);
+  const size_t metadata_bytes =
+      round_up(DataHeader<E>::bytes(arenas, partitions), file_.superblock().chunk_bytes);
   if (o.content == nullptr && metadata_bytes > r.bytes) {
     return {Code::invalid_argument,
             "the heap's metadata for " + std::to_string(arenas) + " threads and " +
                 std::to_string(partitions) + " partitions takes " + std::to_string(metadata_bytes) +
-                " bytes; make the heap larger, or lower max_threads or partitions"};
+                " bytes in whole chunks; make the heap larger, or lower max_threads, partitions or "
+                "chunk_bytes"};
   }
   auto format = [&] {
     if (o.content == nullptr) {
@@ -377,6 +387,10 @@ Result<std::byte*> Heap<E>::find_root(std::string_view name, const RootType& typ
   std::byte* object = nullptr;
   status = update([&] {
     object = (*migrate)(*info);
+    if (!contains(object)) {
+      throw_no_root_object();
+    }
+    use_metadata<E>();
     roots().remove(roots().find(name));
     roots().add(name, type, object);
   });

@@ -183,7 +183,7 @@ class Heap {
   }
 
   /// Makes the new form of a root's object from the form of an older version. The heap calls it
-  /// inside an update transaction.
+  /// inside an update transaction. invalid_argument: what it returns is no object of the heap.
   template <class T>
   using Migration = std::function<T*(void* old, uint64_t version, uint64_t bytes)>;
 

@@ -26,4 +26,10 @@ void throw_no_free_root() {
                                              "); hang several objects below one root"));
 }
 
+void throw_no_root_object() {
+  throw Error(Status(Code::invalid_argument,
+                     "a migration has returned no object of the heap; return one that it has made "
+                     "with make<T>()"));
+}
+
 }  // namespace holdfast

@@ -46,6 +46,7 @@ Status other_root(const std::string& file, const RootInfo& root, const RootType&
 /// Throw Error: a root cannot be added.
 [[noreturn]] void throw_root_name();
 [[noreturn]] void throw_no_free_root();
+[[noreturn]] void throw_no_root_object();
 
 /// Cuts the text off behind 47 characters.
 inline RootText root_text(std::string_view text) {

@@ -14,7 +14,8 @@ namespace holdfast {
 struct CreateOptions {
   std::string engine;         ///< may be empty if the heap's type fixes the engine
   Options options;            ///< the engine's options
-  Options run_options;        ///< further ones, which hold until the heap is closed
+  Options run_options;        ///< further ones, which hold until the heap is closed; none that
+                              ///< lays out the file differently
   size_t bytes = 16 << 20;    ///< initial size of the data region; rounded up to pages
   size_t max_bytes = 0;       ///< limit of growth; reserves so much address space. 0: 1 TiB, or
                               ///< as much as the process has room for
