@@ -172,7 +172,8 @@ class DB {
 
   /// Frees all old versions that no snapshot needs, and gives space that nothing uses back to the
   /// file system. Stores the number of bytes in *returned if it is not null. Reads and writes may
-  /// run meanwhile. Entries do not move: a chunk of 16 KiB in which one of them is left stays.
+  /// run meanwhile; it waits for those that began before. Entries do not move: a chunk of 16 KiB in
+  /// which one of them is left stays.
   virtual Status Compact(uint64_t* returned);
 
   /// Copies the present state into a new database `file`, with the same engine and engine options.

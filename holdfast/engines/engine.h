@@ -396,4 +396,15 @@ consteval bool reads_once() {
   }
 }
 
+/// True if no transaction that began before an update still runs when the update returns. An engine
+/// says so by defining kUpdatesAwaitOlder.
+template <class E>
+consteval bool updates_await_older() {
+  if constexpr (requires { E::kUpdatesAwaitOlder; }) {
+    return E::kUpdatesAwaitOlder;
+  } else {
+    return false;
+  }
+}
+
 }  // namespace holdfast

@@ -21,6 +21,7 @@
 #include "holdfast/heap/file/heap_file.h"
 #include "holdfast/heap/heap_check.h"
 #include "holdfast/heap/roots.h"
+#include "holdfast/heap/running.h"
 
 namespace holdfast {
 
@@ -248,10 +249,10 @@ class Heap {
   }
 
   /// Gives space that no object uses back to the file system, and returns the number of bytes.
-  /// Takes many small transactions; others may run meanwhile. Objects do not move, so a chunk with
-  /// one object stays. It returns 0 on a machine or file system that takes nothing back, and with
-  /// layout `cells`; the space serves later allocations of any size all the same. Threads take
-  /// turns. misuse: in a transaction.
+  /// Takes many small transactions; others may run meanwhile, but it waits for each that began
+  /// before. Objects do not move, so a chunk with one object stays. It returns 0 on a machine or
+  /// file system that takes nothing back, and with layout `cells`; the space serves later
+  /// allocations of any size all the same. Threads take turns. misuse: in a transaction.
   Result<uint64_t> compact();
 
   /// Returns whether p points into this heap's data.
@@ -280,7 +281,7 @@ class Heap {
   using Atomic = typename Machine::template Atomic<T>;
 
   explicit Heap(Machine& machine)
-      : machine_(machine), file_(machine), turns_(make_object<Turns>(machine)) {}
+      : machine_(machine), file_(machine), turns_(make_object<Turns>(machine)), running_(machine) {}
 
   const Regions& regions() const { return file_.regions(); }
   DataHeader<E>* header() const { return reinterpret_cast<DataHeader<E>*>(regions().data); }
@@ -341,13 +342,10 @@ class Heap {
   /// Returns whether a transaction may begin on a thread with a slot. It is on the hot path;
   /// why_not_ready finds the reason.
   bool is_open(Context::Mode mode) const {
-    const bool forked = [&] {
-      if constexpr (requires { machine_.forked_child(); }) {
-        return machine_.forked_child();
-      } else {
-        return false;
-      }
-    }();
+    bool forked = false;
+    if constexpr (requires { machine_.forked_child(); }) {
+      forked = machine_.forked_child();
+    }
     const bool writable = mode == Context::Mode::read || !read_only_;
     return !forked && !machine_.failed() && !closed_ && writable;
   }
@@ -433,6 +431,7 @@ class Heap {
     const StoreScope<Machine, kMode == Context::Mode::update> storing(machine_);
     for (;;) {
       try {
+        const typename RunningTransactions<E>::Stay stay(running_);
         if constexpr (kMode == Context::Mode::update) {
           if (lag_) [[unlikely]] {
             lag_->begin(commit);
@@ -483,6 +482,7 @@ class Heap {
   std::unique_ptr<E> engine_;
   std::unique_ptr<PositionLag<Machine>> lag_;  // null: the engine waits, or lags by itself
   Turns* turns_;
+  RunningTransactions<E> running_;
   RecoveryReport recovery_;
   bool closed_ = true;
   int partitions_ = 0;

@@ -69,7 +69,11 @@ Result<uint64_t> Heap<E>::compact() {
       compaction.drain();
       if constexpr (requires { machine_.medium().allocated_bytes(); }) {
         const uint64_t before = machine_.medium().allocated_bytes();
-        compaction.for_each_free_run([&](std::byte* p, size_t n) { discard(p, n); });
+        running_.await_older();  // while all free space is there for others
+        compaction.for_each_free_run([&](std::byte* p, size_t n) {
+          running_.await_older();  // they may still load what has been freed there
+          discard(p, n);
+        });
         const uint64_t after = machine_.medium().allocated_bytes();
         returned = before - std::min(before, after);
       }

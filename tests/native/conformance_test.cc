@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/engines/parts/any/any_engine.h"
+#include "tests/engine_options.h"
 #include "tests/native/rtm_stand_in.h"
 #include "tests/native/world.h"
 #include "tests/sanitized.h"
@@ -31,6 +32,13 @@ std::unique_ptr<World> journaled(const std::string& engine) {
   return world;
 }
 
+/// Registers all questions.
+template <class World>
+void register_each(const std::string& prefix, const std::function<std::unique_ptr<World>()>& make) {
+  register_all<World>(prefix, make);
+  register_questions<World>(prefix, native_questions<World>(), make);
+}
+
 }  // namespace
 
 void register_native() {
@@ -46,14 +54,14 @@ void register_native() {
       if (!asked || !row.description->runs_in(domain)) {
         continue;
       }
-      register_all<World>("native/" + engine + "/" + to_string(domain),
-                          [engine, domain] { return std::make_unique<World>(engine, domain); });
+      register_each<World>("native/" + engine + "/" + to_string(domain),
+                           [engine, domain] { return std::make_unique<World>(engine, domain); });
     }
     if (row.description->check_journal().ok()) {
-      register_all<World>("journal/" + engine, [engine] { return journaled<World>(engine); });
+      register_each<World>("journal/" + engine, [engine] { return journaled<World>(engine); });
     }
     if (row.description->needs_htm && kHardware != HtmBackend::soft) {
-      register_all<World>("hardware/" + engine, [engine] { return in_hardware<World>(engine); });
+      register_each<World>("hardware/" + engine, [engine] { return in_hardware<World>(engine); });
     }
   }
 }

@@ -10,6 +10,7 @@
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/engine/conformance_suite.h"
+#include "tests/native/compaction_questions.h"
 
 namespace holdfast::conformance {
 
@@ -84,9 +85,10 @@ void register_direct(const std::string& engine) {
     if (!E::kDescription.runs_in(domain)) {
       continue;
     }
-    register_questions<World>("direct/" + engine + "/" + to_string(domain),
-                              access_questions<World>(),
-                              [engine, domain] { return std::make_unique<World>(engine, domain); });
+    const std::string prefix = "direct/" + engine + "/" + to_string(domain);
+    const auto make = [engine, domain] { return std::make_unique<World>(engine, domain); };
+    register_questions<World>(prefix, access_questions<World>(), make);
+    register_questions<World>(prefix, native_questions<World>(), make);
   }
 }
 

@@ -51,6 +51,7 @@ class UndoEngine {
  public:
   using Machine = M;
   static constexpr bool kDirectLoads = M::kDirectLoads;
+  static constexpr bool kUpdatesAwaitOlder = true;  // they have the data to themselves
   static constexpr Description kDescription = Variant::kDescription;
 
   UndoEngine(M& machine, const Regions& regions, const Options& options, int /*max_threads*/)

@@ -49,6 +49,8 @@ class CombinedEngine {
   /// Readers have the data, or the writer, to themselves: Writer::keep() is true for a body that
   /// has stored nothing.
   static constexpr bool kReadsOnce = true;
+  /// Where loads shift, an update returns while readers of the other copy remain.
+  static constexpr bool kUpdatesAwaitOlder = !Gate::kShiftsLoads;
 
   CombinedEngine(const CombinedEngine&) = delete;
   CombinedEngine& operator=(const CombinedEngine&) = delete;
