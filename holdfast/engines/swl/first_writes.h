@@ -66,8 +66,9 @@ class OffsetSet {
     M::reach(Probe{"swl.filter.grows"});
     const uint64_t* const old = table_;
     const size_t before = slots_;
-    slots_ = before == 0 ? kFirstSlots : 2 * before;
-    table_ = make_array<uint64_t>(machine_, slots_);
+    const size_t slots = before == 0 ? kFirstSlots : 2 * before;
+    table_ = make_array<uint64_t>(machine_, slots);
+    slots_ = slots;  // last, because without memory the old table stays the current one
     for (size_t i = 0; i < before; ++i) {
       const uint64_t place = M::load(old + i);
       if (WordPlace::tag(place) == generation_) {

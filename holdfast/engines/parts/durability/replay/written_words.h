@@ -22,9 +22,10 @@ class WrittenWords {
     const size_t pages = (bytes + kPageBytes - 1) / kPageBytes;
     if (pages > pages_) {
       // The machine keeps the old tables. Doubling the size bounds their sum.
-      pages_ = std::max(pages, 2 * pages_);
-      met_ = make_array<uint64_t>(machine_, pages_);
-      bits_ = make_array<uint64_t>(machine_, pages_ * kWordsOfBits);
+      const size_t most = std::max(pages, 2 * pages_);
+      met_ = make_array<uint64_t>(machine_, most);
+      bits_ = make_array<uint64_t>(machine_, most * kWordsOfBits);
+      pages_ = most;  // last, because without memory the next replay makes the tables
     }
     ++replay_;
   }

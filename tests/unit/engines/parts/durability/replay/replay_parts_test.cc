@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "holdfast/engines/parts/durability/replay/tail_word.h"
 #include "holdfast/engines/parts/durability/replay/written_words.h"
 #include "holdfast/machine/sim/sim_machine.h"
+#include "tests/machine_without_memory.h"
 #include "tests/present.h"
 
 namespace holdfast::replay_parts_test {
@@ -138,6 +140,20 @@ TEST(WrittenWords, AreNewOnceInEachReplay) {
     }
     EXPECT_TRUE(words.first((pages - 1) * kPageBytes + 8));
   }
+}
+
+TEST(WrittenWords, ATableThatGotNoMemoryIsMadeLater) {
+  MachineWithoutMemory machine;
+  WrittenWords<MachineWithoutMemory> words(machine);
+  for (const int allowed : {0, 1}) {
+    machine.allowed = allowed;
+    EXPECT_THROW(words.begin(3 * kPageBytes), std::bad_alloc);
+  }
+  machine.allowed = 2;
+  words.begin(3 * kPageBytes);
+  EXPECT_EQ(machine.allowed, 0) << "both tables are new";
+  EXPECT_TRUE(words.first(2 * kPageBytes));
+  EXPECT_FALSE(words.first(2 * kPageBytes));
 }
 
 TEST(DurabilityMarker, TailWordChecksItself) {
