@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cinttypes>
@@ -318,6 +319,13 @@ void NativeMedium::discard(std::byte* p, size_t n, MapMode mode) {
     return;
   }
   madvise(p, n, mode == MapMode::shared ? MADV_REMOVE : MADV_DONTNEED);
+}
+
+void NativeMedium::keep_content(std::byte* p, size_t n) {
+  for (size_t at = 0; at < n; at += kPageBytes) {
+    // A store that changes nothing, also if another thread stores at the same time.
+    std::atomic_ref(*reinterpret_cast<uint64_t*>(p + at)).fetch_or(0, std::memory_order_relaxed);
+  }
 }
 
 uint64_t NativeMedium::allocated_bytes() const {

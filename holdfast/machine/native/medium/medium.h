@@ -63,6 +63,9 @@ class NativeMedium {
   /// Drops the content of whole pages of a mapping, which then read as zeros. Where the file system
   /// can, it takes the space of a shared mapping back. Does nothing where it cannot.
   void discard(std::byte* p, size_t n, MapMode mode);
+  /// The pages of [p, p + n), a part of a copy_on_write mapping, keep their content from now on,
+  /// also if they have shown the file's so far, which may change.
+  static void keep_content(std::byte* p, size_t n);
   /// Returns the bytes of the file system that the file takes; 0 if the system does not tell.
   uint64_t allocated_bytes() const;
 

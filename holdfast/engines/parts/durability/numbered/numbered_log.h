@@ -99,6 +99,11 @@ class NumberedLog {
   /// Copies records into a loan and begins to write them back. Returns their start for the marker.
   uint64_t write_lent(const Loan& loan, const uint64_t* records, uint64_t bytes, Site site) {
     std::byte* const to = regions_.home + loan.offset;
+    if constexpr (requires { machine_.medium().keep_content(to, bytes); }) {
+      // Pages of the working copy without stores show the home's content, and a reader with an old
+      // snapshot may still read what has been freed there.
+      machine_.medium().keep_content(regions_.data + loan.offset, bytes);
+    }
     M::copy(to, records, bytes);
     machine_.pwb_range(to, bytes, site);
     return logs_.bytes + loan.offset;
