@@ -3,6 +3,8 @@
 // Knows which transactions of a heap run, so that compaction can wait for the older ones.
 #pragma once
 
+#include <type_traits>
+
 #include "holdfast/engines/engine.h"
 #include "holdfast/engines/parts/isolation/combining/read_indicator.h"
 

@@ -48,7 +48,7 @@ void expect_opens(const std::string& engine, const SimImage& file) {
   EXPECT_TRUE(status.ok()) << status.to_string();
 }
 
-/// The status of the creation. What was made must open again.
+/// The status of the creation. A heap that it made must open again.
 Status made(const CreateOptions& create) {
   const auto file = file_of(create, [](H&) {});
   if (file.ok()) {
