@@ -229,6 +229,7 @@ Status Heap<E>::update_with_loan(Partitions partitions, FunctionRef<void()> body
     Status status = lending.lend(bytes);
     while (status.ok()) {
       try {
+        const typename RunningTransactions<E>::Stay stay(running_);
         call_update(*engine_, partitions, body, Commit::durable);
         if (lag_) {
           lag_->answer(Commit::durable);
