@@ -67,13 +67,16 @@ class World {
     backlog_.put(slot, std::move(share), !abort);
   }
 
-  /// Opens a view, looks at all keys, and closes it.
-  void read(int thread, bool brief) {
+  /// Opens a view, looks at all keys, and closes it. Pauses while the view is being opened.
+  void read(int thread, bool brief, uint64_t pauses = 0) {
     auto* const view = brief ? snapshots_.open_briefly(thread) : snapshots_.open();
     const uint64_t counts = shared_->counts.load(std::memory_order_relaxed);
     snapshots_.reserve(view, static_cast<size_t>(writers_));
     for (int slot = 0; slot < writers_; ++slot) {
       view->set_count(static_cast<size_t>(slot), count_of(counts, slot));
+    }
+    for (uint64_t i = 0; i < pauses; ++i) {
+      machine_.pause();
     }
     snapshots_.announce(view);
     for (int look = 0; look < 3; ++look) {
@@ -181,7 +184,8 @@ Outcome run(uint64_t seed, const std::string& mutation) {
       if (thread < 2) {
         world.write(thread, static_cast<int>(random.below(World::kKeys)), random.below(6) == 0);
       } else {
-        world.read(machine.self(), random.below(3) != 0);
+        const bool brief = random.below(3) != 0;
+        world.read(machine.self(), brief, random.below(3) * 4);
       }
     }
   });
@@ -260,6 +264,7 @@ constexpr Bug kBugs[] = {
     {"seats.revoke=drop", "a writer ends the bias without a fence on all threads"},
     {"seats.opening=drop", "a seat whose view has no counts yet counts as free"},
     {"views.opening=drop", "a snapshot that has no counts yet counts as closed"},
+    {"views.outlast=drop", "a version is judged as if no view were being opened"},
     {"views.note=drop", "a version is not held for the seat's view that needs it"},
     {"views.noted=drop", "a noted seat counts as left although its view is open"},
     {"views.held=drop", "a view gives away versions that it needs"},

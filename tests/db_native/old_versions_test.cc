@@ -245,5 +245,93 @@ TEST(DbNestedWrites, AreFreedByLaterWritesOfTheirSlot) {
   }
 }
 
+// ---- Collecting beside other threads
+
+/// A store on the simulated machine, with one key, and threads under a random schedule.
+class DbCollecting : public ::testing::TestWithParam<std::string> {
+ protected:
+  void run(uint64_t seed, int threads, const StoreLimits& limits,
+           FunctionRef<void(SimStore&, int)> thread) {
+    SimOptions options;
+    options.threads = threads;
+    options.seed = seed;
+    options.domain = usual_domain(*EngineFactory<SimHeap::Engine>::describe(GetParam()).value());
+    SimMachine machine(options);
+    CreateOptions create;
+    create.engine = GetParam();
+    create.bytes = 256 << 10;
+    const auto heap = SimHeap::create(machine, create).value();
+    const auto store = SimStore::open(*heap, BytewiseComparator(), limits).value();
+    store->write(Change{"key", "first"}).check();
+    machine.run_threads(threads, [&](int i) { thread(*store, i); });
+  }
+};
+/// On the simulated machine an engine with a design needs simulated time, so it is left out.
+std::vector<std::string> simulated_engines() {
+  return names_of(engine_rows<SimMachine>(), [](const auto& row) {
+    return is_durable(*row.description) && !row.description->needs_design;
+  });
+}
+INSTANTIATE_TEST_SUITE_P(Engines, DbCollecting, ::testing::ValuesIn(simulated_engines()),
+                         engine_name);
+
+// All versions were replaced before the first view is opened, so no view needs one.
+TEST_P(DbCollecting, FreesWhatIsThereAlthoughReadersOpenViews) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    bool ready = false;
+    bool done = false;
+    uint64_t left = 0;
+    run(seed, 4, {}, [&](SimStore& store, int thread) {
+      if (thread == 0) {
+        for (int i = 0; i < 5; ++i) {
+          store.write(Change{"key", std::to_string(i)}).check();
+        }
+        ready = true;
+        store.collect().check();
+        left = store.old_versions().value();
+        done = true;
+      }
+      while (!done) {
+        if (!ready) {
+          store.heap().machine().pause();
+          continue;
+        }
+        store.close_view((thread == 1 ? store.open_view() : store.open_brief_view()).value());
+      }
+    });
+    ASSERT_EQ(left, 0U) << "seed " << seed;
+  }
+}
+
+// It frees one version in each transaction, and writers replace as many meanwhile.
+TEST_P(DbCollecting, EndsBesideWriters) {
+  constexpr int kMost = 120;
+  StoreLimits limits;
+  limits.versions_freed = 1;
+  limits.pieces_freed = 1;
+  limits.short_value = 16;
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    bool done = false;
+    int writes = 0;
+    run(seed, 6, limits, [&](SimStore& store, int thread) {
+      if (thread == 0) {
+        while (writes < 20) {
+          store.heap().machine().pause();
+        }
+        store.collect().check();
+        done = true;
+      }
+      while (!done && writes < kMost) {
+        store.write(Change{"key" + std::to_string(thread), std::string(40, 'x')}).check();
+        ++writes;
+        for (int i = 0; i < 20; ++i) {  // a collection finds what it has replaced
+          store.heap().machine().pause();
+        }
+      }
+    });
+    EXPECT_LT(writes, kMost) << "seed " << seed;
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::db::old_versions_test

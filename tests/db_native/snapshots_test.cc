@@ -238,7 +238,6 @@ TEST_F(DbSnapshotRule, ViewsOfManySlotsHoldTheirVersions) {
       }
       many.close(view);
       EXPECT_EQ(many.size(), 0u);
-      EXPECT_FALSE(many.opening());
       EXPECT_EQ(released(many), 3u);
     }
   }
@@ -355,23 +354,68 @@ TEST_F(DbSnapshotRule, VersionsAreHeldExactlyAsLongAsAViewNeedsThem) {
 }
 
 // A writer with a full heap waits for this condition.
-TEST_F(DbSnapshotRule, ViewsAreBeingOpenedUntilTheirCountsAreKnown) {
-  EXPECT_FALSE(snapshots.opening());
+TEST_F(DbSnapshotRule, APeriodIsOutlastedOnceTheViewsOfItsTimeAreKnown) {
+  const auto outlasted = [&](uint64_t period) {
+    for (int i = 0; i < 5; ++i) {
+      static_cast<void>(snapshots.outlasted(period));
+    }
+    return snapshots.outlasted(period);
+  };
+  VersionQueue replaced({{nullptr, before, after, 0}});
   for (const int thread : {0, 1, 2, -1}) {  // in each seat, in the list
     EXPECT_EQ(snapshots.size(), 0U);
     auto* const opened = open({0, 1, 0});
-    EXPECT_FALSE(snapshots.opening()) << "the view is open, not being opened";
+    EXPECT_TRUE(outlasted(snapshots.mark(replaced))) << "the view is open, not being opened";
     auto* const view = snapshots.open_briefly(thread);
-    EXPECT_TRUE(snapshots.opening());
+    const uint64_t period = snapshots.mark(replaced);
+    EXPECT_FALSE(outlasted(period));
     announce(snapshots, view, {0, 1, 0});
-    EXPECT_FALSE(snapshots.opening());
     EXPECT_EQ(snapshots.size(), 2U);
     auto* const given_up = snapshots.open_briefly(thread);
-    EXPECT_TRUE(snapshots.opening());
+    EXPECT_TRUE(outlasted(period)) << "the other view is being opened only since then";
+    const uint64_t later = snapshots.mark(replaced);
+    EXPECT_FALSE(outlasted(later));
     snapshots.close(given_up);
-    EXPECT_FALSE(snapshots.opening());
+    EXPECT_TRUE(outlasted(later));
     snapshots.close(view);
     snapshots.close(opened);
+  }
+}
+
+// With many readers, or slow ones, there is no moment without a view that is being opened.
+TEST_F(DbSnapshotRule, VersionsAreJudgedAlthoughSomeViewIsAlwaysBeingOpened) {
+  for (const bool in_seats : {true, false}) {
+    for (const bool is_needed : {true, false}) {
+      int views = 0;
+      const auto begin = [&] {
+        const int seat = views == 0 ? 0 : 1 + views % 2;
+        ++views;
+        return snapshots.open_briefly(in_seats ? seat : -1);
+      };
+      VersionQueue replaced({{nullptr, before, after, 0}});
+      VersionQueue free;
+      View<SimMachine>* const first = begin();
+      snapshots.settle(replaced, 1, &free);
+      EXPECT_FALSE(replaced.empty()) << "the counts of a view are unknown";
+      View<SimMachine>* opening = begin();
+      snapshots.settle(replaced, 1, &free);
+      EXPECT_FALSE(replaced.empty()) << "the counts of a view are unknown";
+      announce(snapshots, first, {0, 4, is_needed ? 6U : 7U});
+      for (int i = 0; i < 5; ++i) {
+        View<SimMachine>* const next = begin();
+        announce(snapshots, opening, {0, 4, 7});
+        snapshots.close(opening);
+        opening = next;
+        snapshots.settle(replaced, 1, &free);
+      }
+      EXPECT_TRUE(replaced.empty());
+      EXPECT_EQ(free.size(), is_needed ? 0U : 1U);
+      EXPECT_EQ(snapshots.held(), is_needed ? 1U : 0U);
+      snapshots.close(opening);
+      snapshots.close(first);
+      EXPECT_EQ(released(snapshots), is_needed ? 1U : 0U);
+      EXPECT_EQ(snapshots.size(), 0U);
+    }
   }
 }
 

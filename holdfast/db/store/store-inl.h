@@ -205,8 +205,7 @@ holdfast::Status Store<H>::update(F&& body, size_t changes, Commit commit) {
   Status status = attempt();
   if (status.code() == Code::out_of_space) {
     share.replace_by_empty();
-    await_views();
-    if (collect().ok()) {
+    if (collect(commit).ok()) {
       status = attempt();  // old versions of other slots may have filled the heap
     }
   }
@@ -218,16 +217,19 @@ holdfast::Status Store<H>::update(F&& body, size_t changes, Commit commit) {
   return status;
 }
 
-/// Waits while a view is being opened, because nothing is reclaimed meanwhile. The thread that
-/// opens the view may be waiting for the engine's lock, which this thread has taken again and
-/// again. So this thread waits outside of transactions. The wait is bounded: the other thread may
-/// be stopped.
+/// Waits until all present old versions can be judged, and returns their number. The views that are
+/// being opened now must be known first. A thread that opens one may be waiting for the engine's
+/// lock, which this thread has taken again and again. So this thread waits outside of transactions.
+/// The wait is bounded: the other thread may be stopped.
 template <class H>
-void Store<H>::await_views() {
+size_t Store<H>::await_views() {
   constexpr int kPatience = 1 << 20;  // tens of milliseconds or more on this computer
-  for (int i = 0; i < kPatience && snapshots_.opening(); ++i) {
+  size_t versions = 0;
+  const uint64_t period = backlog_.mark(&versions);
+  for (int i = 0; i < kPatience && !snapshots_.outlasted(period); ++i) {
     heap_.machine().pause();
   }
+  return versions;
 }
 
 template <class H>
@@ -335,11 +337,8 @@ holdfast::Status Store<H>::write(const Change& change, const CancelIf* cancel_if
 template <class H>
 Result<Blob<H>*> Store<H>::write_ahead(const Slice& value, Commit commit) {
   auto blob = fill_blob(value, commit);
-  if (blob.status().code() == Code::out_of_space) {
-    await_views();
-    if (collect().ok()) {
-      blob = fill_blob(value, commit);
-    }
+  if (blob.status().code() == Code::out_of_space && collect(commit).ok()) {
+    blob = fill_blob(value, commit);
   }
   return blob;
 }
@@ -398,11 +397,14 @@ void Store<H>::abandon(const std::vector<Blob<H>*>& ahead, Commit commit) {
   static_cast<void>(drain(commit).ok());
 }
 
-/// Frees the long values in the list `garbage`, a bounded number of pieces in each transaction.
+/// Frees up to `most` long values of the list `garbage`, a bounded number of pieces in each
+/// transaction.
 template <class H>
-holdfast::Status Store<H>::drain(Commit commit) {
+holdfast::Status Store<H>::drain(Commit commit, size_t most) {
   const Blob<H>* checked = nullptr;
-  for (bool more = true; more;) {
+  for (size_t left = most; left > 0;) {
+    bool more = false;
+    bool freed = false;
     const Status status = heap_.update(
         [&] {
           Blob<H>* const blob = root_->garbage;
@@ -411,7 +413,7 @@ holdfast::Status Store<H>::drain(Commit commit) {
             if (blob != checked) {
               Blobs<H>::check(blob);  // a chain that leads to itself would never be free
             }
-            Blobs<H>::free_some(root_->garbage, blob, limits_.pieces_freed);
+            freed = Blobs<H>::free_some(root_->garbage, blob, limits_.pieces_freed);
           }
           checked = blob;
         },
@@ -419,48 +421,64 @@ holdfast::Status Store<H>::drain(Commit commit) {
     if (!status.ok()) {
       return status;
     }
+    left = more ? left - (freed ? 1 : 0) : 0;
   }
   return {};
 }
 
+/// Ends beside threads that replace more and more: it frees at most as many versions and long
+/// values as there were.
 template <class H>
-holdfast::Status Store<H>::collect() {
+holdfast::Status Store<H>::collect(Commit commit) {
   if (in_transaction() || forked_child()) {
     return check_process();
   }
   const int self = heap_.machine().self();
   const auto most = static_cast<size_t>(limits_.versions_freed);
-  Status status = adopt_nested();
-  while (status.ok()) {
-    Share share(backlog_, self, backlog_.take_any(most));
+  Status status = adopt_nested(commit);
+  for (size_t left = await_views(); left > 0 && status.ok();) {
+    Share share(backlog_, self, backlog_.take_any(std::min(left, most)));
     if (share.get()->empty()) {
       break;
     }
-    status = heap_.update([&] { versions(share.get()).free_some(most); });
+    left -= std::min({left, most, share.get()->size()});
+    status = heap_.update([&] { versions(share.get()).free_some(most); }, commit);
     share.put(status.ok());
   }
-  return status.ok() ? drain() : status;
+  if (!status.ok()) {
+    return status;
+  }
+  auto garbage = heap_.read([&] {
+    const HeapBounds<H> bounds;
+    CycleCheck cycle;
+    size_t n = 0;
+    for (const Blob<H>* blob = root_->garbage; blob != nullptr; blob = blob->next) {
+      cycle.arrive(bounds.check(blob));
+      ++n;
+    }
+    return n;
+  });
+  return garbage ? drain(commit, *garbage) : garbage.status();
 }
 
-/// Moves all versions that were replaced inside other transactions to the backlog.
+/// Moves the versions that were replaced inside other transactions to the backlog, as many as there
+/// are now.
 template <class H>
-holdfast::Status Store<H>::adopt_nested() {
-  std::vector<size_t> busy;
+holdfast::Status Store<H>::adopt_nested(Commit commit) {
+  std::vector<size_t> nested(slots_);
   Status status = heap_.read([&] {
-    busy.clear();
     for (size_t i = 0; i < slots_; ++i) {
-      if (slot(i).nested.load() != nullptr) {
-        busy.push_back(i);
-      }
+      nested[i] = length(slot(i).nested);
     }
   });
-  for (const size_t i : busy) {
-    for (bool more = true; more && status.ok();) {
+  for (size_t i = 0; i < slots_; ++i) {
+    for (size_t left = nested[i]; left > 0 && status.ok();) {
+      const size_t most = std::min(left, static_cast<size_t>(limits_.versions_freed));
+      bool more = false;
       Share share(backlog_, heap_.machine().self(), std::make_unique<BacklogShare>());
-      status = heap_.update([&] {
-        more = versions(share.get()).adopt(i, static_cast<size_t>(limits_.versions_freed));
-      });
+      status = heap_.update([&] { more = versions(share.get()).adopt(i, most); }, commit);
       share.put(status.ok());
+      left = more ? left - most : 0;
     }
   }
   return status;

@@ -143,9 +143,11 @@ class Store {
   /// transaction may not be durable yet.
   Result<uint64_t> sequence();
 
-  /// Frees all old versions that no view needs, and long values in the list `garbage`. Inside a
-  /// transaction it does nothing.
-  Status collect();
+  /// Frees the old versions that are there at the call and that no view needs, and long values in
+  /// the list `garbage`. Waits a moment for views that are being opened. Inside a transaction it
+  /// does nothing. `commit`: of its transactions. A crash that takes them loses nothing, because the
+  /// next open() frees all old versions.
+  Status collect(Commit commit = Commit::unsaid);
 
   /// Returns the bytes of keys and values in [from, to), of all versions that have not been freed.
   /// O(versions).
@@ -222,12 +224,13 @@ class Store {
   static Result<size_t> slots_of(H& heap, StoreRoot<H>& root, const StoreLimits& limits,
                                  bool read_only);
   class Share;
-  void await_views();
-  Status adopt_nested();
+  size_t await_views();
+  static size_t length(const V* first);
+  Status adopt_nested(Commit commit);
   Status free_listed();
   Status check_comparator();
   Status clean_up_after_crash(bool read_only);
-  Status drain(Commit commit = Commit::durable);
+  Status drain(Commit commit = Commit::durable, size_t most = SIZE_MAX);
   Status open_feed(std::optional<uint64_t> most_bytes, bool store_is_new);
   void append_to_feed(Versions<H>& versions);
   Result<Blob<H>*> write_ahead_of_feed(const std::vector<Change>& changes, Commit commit);

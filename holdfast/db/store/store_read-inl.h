@@ -163,19 +163,25 @@ Result<uint64_t> Store<H>::bytes_between(const Slice& from, const Slice& to) {
 template <class H>
 Result<uint64_t> Store<H>::old_versions() {
   return heap_.read([&] {
-    const HeapBounds<H> bounds;
     uint64_t n = 0;
     for (size_t i = 0; i < slots_; ++i) {
-      for (const V* first : {slot(i).nested.load(), slot(i).old.load()}) {
-        CycleCheck cycle;
-        for (const V* version = first; version != nullptr; version = version->next) {
-          cycle.arrive(bounds.check(version));
-          ++n;
-        }
-      }
+      n += length(slot(i).nested) + length(slot(i).old);
     }
     return n;
   });
+}
+
+/// Returns the length of a list of old versions, inside a transaction.
+template <class H>
+size_t Store<H>::length(const V* first) {
+  const HeapBounds<H> bounds;
+  CycleCheck cycle;
+  size_t n = 0;
+  for (const V* version = first; version != nullptr; version = version->next) {
+    cycle.arrive(bounds.check(version));
+    ++n;
+  }
+  return n;
 }
 
 template <class H>

@@ -31,6 +31,8 @@ class BacklogShare {
   /// Adds a version that the transaction has replaced, or must leave for later.
   void add(const OldVersion& old) { replaced_.push_back(old); }
 
+  /// Returns the number of versions to free.
+  size_t size() const { return free_.size(); }
   bool empty() const { return free_.empty(); }
 
  private:
@@ -103,6 +105,26 @@ class Backlog {
       throw;
     }
     return share;
+  }
+
+  /// Marks all versions that have not been judged (Snapshots::mark), and returns the period. Stores
+  /// the number of versions that no transaction has in *versions; views may need some of them.
+  uint64_t mark(size_t* versions) {
+    *versions = snapshots_.held();
+    uint64_t period = 0;
+    const auto add = [&](VersionQueue& replaced) {
+      period = snapshots_.mark(replaced);
+      *versions += replaced.size();
+    };
+    for (const auto& queue : queues_) {
+      const Lock lock(queue->lock);
+      take_back(*queue);
+      add(queue->replaced);
+      *versions += queue->share == nullptr ? 0 : queue->share->size();
+    }
+    const Lock lock(surplus_lock_);
+    add(surplus_);
+    return period;
   }
 
   /// Ends a share. `committed`: its transaction has returned, so what it has freed is gone.

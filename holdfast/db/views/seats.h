@@ -99,11 +99,12 @@ class Seats {
     size_t seat;
     uint64_t state;
   };
-  /// The seats that are taken.
+  /// Some of the seats that are taken.
   class Uses {
    public:
     const Use* begin() const { return all_.data(); }
     const Use* end() const { return all_.data() + size_; }
+    size_t size() const { return size_; }
     void add(const Use& use) { all_[size_++] = use; }
 
    private:
@@ -142,22 +143,28 @@ class Seats {
     return lasts(use);
   }
 
-  /// Returns the number of seats that are taken, or that are being taken.
-  size_t taken(bool only_opening) const {
-    size_t n = 0;
-    const uint64_t used = shared_->used.load();
-    for (size_t i = 0; i < used; ++i) {
-      const uint64_t now = phase(seats_[i].view.front_->load());
-      n += now == kOpening || (now == kKnown && !only_opening) ? 1 : 0;
-    }
-    return n;
-  }
+  /// Returns the seats whose view has all counts, without waiting.
+  Uses known() const { return in_phase(kKnown); }
+  /// Returns the seats whose view is being opened.
+  Uses opening() const { return in_phase(kOpening); }
 
  private:
   using Word = typename M::template Atomic<uint64_t>;
   enum : uint64_t { kClosed, kOpening, kKnown };  ///< kKnown: all counts are set
   static constexpr uint64_t kUse = 4;
   static uint64_t phase(uint64_t state) { return state % kUse; }
+
+  Uses in_phase(uint64_t wanted) const {
+    Uses uses;
+    const uint64_t used = shared_->used.load();
+    for (size_t i = 0; i < used; ++i) {
+      const uint64_t state = seats_[i].view.front_->load();
+      if (phase(state) == wanted) {
+        uses.add({i, state});
+      }
+    }
+    return uses;
+  }
 
   struct alignas(kMaxLineBytes) Seat {
     View<M> view;

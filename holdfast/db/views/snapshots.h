@@ -35,6 +35,13 @@ namespace holdfast::db {
 /// reads its counts later, and sees the replacement. While the counts of a view that it does find
 /// are unknown, settle() waits a moment, then leaves the versions for another time.
 ///
+/// Periods. Opening a view may take long, for instance if it waits for a disk, and with many
+/// threads some view may always be being opened. Therefore time is divided into periods: a period
+/// ends once all views are known that were being opened when it began. settle() marks the versions
+/// that it leaves with the present period. A view that was being opened then is known once the next
+/// period has ended. Views that were registered later see the replacements. So then settle() judges
+/// these versions, whatever is being opened.
+///
 /// Iterators' views. Each thread has a seat for one such view (Seats). Closing it is one store, and
 /// nothing is handed on then. A writer that finds a version needed by a seat's view notes the view:
 /// a copy of its counts enters the order and holds the version. Later writers find that the seat's
@@ -78,7 +85,8 @@ class Snapshots {
     const Lock lock(lock_);
     View<M>* const view = spare_view();
     closed_.pop_back();
-    shared_->opening.fetch_add(1);                      // before the caller reads the counts
+    view->period_ = period_;
+    shared_->opening.fetch_add(one_of(period_));        // before the caller reads the counts
     view->front_->store(1, std::memory_order_relaxed);  // relaxed: no other thread knows it yet
     ++open_;
     return view;
@@ -109,7 +117,7 @@ class Snapshots {
     set_rank(view, used_slots());
     const Lock lock(lock_);
     insert(view);
-    shared_->opening.fetch_add(~uint64_t{0});  // after the view can be found
+    end_opening(*view);  // after the view can be found
   }
   /// Adds a holder to an open view from open(). Each holder calls close(). Relaxed: the caller is a
   /// holder, so the view stays.
@@ -129,7 +137,7 @@ class Snapshots {
     if (view->ordered_) {
       remove(view);
     } else {
-      shared_->opening.fetch_add(~uint64_t{0});
+      end_opening(*view);
       closed_.push_back(view);
     }
   }
@@ -137,24 +145,37 @@ class Snapshots {
   /// Returns the number of open views. It adds up numbers that were read at different moments.
   size_t size() const {
     const Lock lock(lock_);
-    return open_ + seats_.taken(false);
+    return open_ + seats_.known().size() + seats_.opening().size();
   }
-  /// Returns whether any view is being opened, so that its counts are unknown.
-  bool opening() const { return shared_->opening.load() != 0 || seats_.taken(true) != 0; }
+
+  /// Marks all versions of a queue with the present period, and returns it.
+  uint64_t mark(VersionQueue& replaced) const {
+    const Lock lock(lock_);
+    replaced.mark(period_);
+    return period_;
+  }
+  /// Returns whether all views are known that were being opened when versions were marked with this
+  /// period. Call it again until it is true: each call ends at most one period.
+  bool outlasted(uint64_t period) {
+    const Lock lock(lock_);
+    end_period();
+    return period_ >= period + 2 || machine_.skips(Site{"views.outlast"});
+  }
 
   /// Takes up to `most` versions off the front of `replaced`. Each was replaced by a transaction
-  /// that has returned. Adds those that no view needs to *free; views hold the others. Stops early
-  /// while a view is being opened.
+  /// that has returned. Adds those that no view needs to *free; views hold the others. While a view
+  /// is being opened, takes only versions that were marked long enough ago.
   void settle(VersionQueue& replaced, size_t most, VersionQueue* free) {
     if (replaced.empty() || most == 0) {
       return;
     }
     seats_.look();
     typename Seats<M>::Uses uses;
-    if (!await_announcements() || !seats_.find(&uses)) {
-      return;
-    }
     most = std::min(most, replaced.size());
+    if (!await_announcements() || !seats_.find(&uses)) {
+      most = std::min(most, marked_long_ago(replaced));
+      uses = seats_.known();
+    }
     for (; most > 0; --most) {
       const OldVersion old = replaced[0];
       if (!needed(old, uses) || !hold(old, uses)) {
@@ -195,8 +216,9 @@ class Snapshots {
  private:
   struct alignas(kMaxLineBytes) Shared {
     Word used_slots;
-    /// Views from open() whose counts are unknown. Each is counted before its counts are read, and
-    /// until it is in the order.
+    /// Views from open() whose counts are unknown: a number for even periods in the low half, and
+    /// one for odd periods. Each is counted before its counts are read, and until it is in the
+    /// order.
     alignas(kMaxLineBytes) Word opening;
     Word ordered;  ///< views in the order besides origin_
     Word work;     ///< 1: take_released() has something to do
@@ -214,6 +236,33 @@ class Snapshots {
       machine_.pause();
     }
     return true;
+  }
+
+  /// What a view from open() in this period adds to `opening`.
+  static uint64_t one_of(uint64_t period) { return uint64_t{1} << 32 * (period % 2); }
+  void end_opening(const View<M>& view) { shared_->opening.fetch_add(0 - one_of(view.period_)); }
+
+  /// Ends the period if no view is being opened any more that was when it began.
+  void end_period() {
+    const uint64_t before = one_of(period_ + 1);
+    const auto lasts = [&](const auto& use) { return seats_.lasts(use); };
+    if ((shared_->opening.load() & (before * UINT32_MAX)) != 0 ||
+        std::any_of(opening_seats_.begin(), opening_seats_.end(), lasts)) {
+      return;
+    }
+    ++period_;
+    seats_.look();  // after the commits whose versions were marked
+    opening_seats_ = seats_.opening();
+  }
+
+  /// Returns the number of versions at the front of the queue that a view that is being opened
+  /// cannot need. Marks all if none is marked.
+  size_t marked_long_ago(VersionQueue& replaced) {
+    if (replaced.marked() == 0) {
+      mark(replaced);
+      return 0;
+    }
+    return outlasted(replaced.period()) ? replaced.marked() : 0;
   }
 
   /// Returns whether a view may need the version. Loads `ordered` after await_announcements(): a
@@ -398,6 +447,8 @@ class Snapshots {
   typename View<M>::Row* rows_ = nullptr;  ///< for new views
   size_t rows_left_ = 0;
   size_t open_ = 0;  ///< views from open()
+  uint64_t period_ = 0;
+  typename Seats<M>::Uses opening_seats_;  ///< when the period began
   struct Noted {
     View<M>* view = nullptr;
     uint64_t state = 0;

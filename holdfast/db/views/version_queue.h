@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,7 @@ class VersionQueue {
   /// Removes the first n versions.
   void drop(size_t n) {
     first_ += n;
+    marked_ -= std::min(n, marked_);
     if (first_ == all_.size()) {
       clear();
     } else if (first_ > all_.size() / 2) {
@@ -44,11 +46,23 @@ class VersionQueue {
   void clear() {
     all_.clear();
     first_ = 0;
+    marked_ = 0;
   }
+
+  /// Notes a period of Snapshots for all versions that are in the queue now.
+  void mark(uint64_t period) {
+    marked_ = size();
+    period_ = period;
+  }
+  /// Returns the number of versions that were there at the last mark(). They are the first ones.
+  size_t marked() const { return marked_; }
+  uint64_t period() const { return period_; }
 
  private:
   std::vector<OldVersion> all_;
   size_t first_ = 0;  ///< those before it have been removed
+  size_t marked_ = 0;
+  uint64_t period_ = 0;
 };
 
 }  // namespace holdfast::db

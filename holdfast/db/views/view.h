@@ -88,6 +88,7 @@ class View {
   };
   using Order = std::multiset<View*, Older>;
   uint64_t rank_ = 0;
+  uint64_t period_ = 0;  ///< of Snapshots, in which it was opened
   typename Order::iterator at_;
   bool ordered_ = false;  ///< at_ is its place in the order
   VersionHeap held_;
