@@ -73,20 +73,21 @@ class Compaction {
     return found;
   }
 
-  /// Makes free runs of all chunks without allocated blocks.
+  /// Makes free runs of all chunks without allocated blocks. An arena passes the blocks on that it
+  /// has no room for, so its lists come before the depot.
   void drain() {
     begin_draining();
     for (size_t c = 0; c < kClasses; ++c) {
       if (drains_[c]) {
-        drain_depot(header_->depot[c], c);
         for (uint64_t a = 0; a < arenas_; ++a) {
           drain_arena(header_->arenas()[a].classes[c], c);
         }
+        drain_depot(header_->depot[c], c);
         for (uint64_t p = 0; p < partitions_; ++p) {
           PartitionArena<E>& own = partition_arenas_[p];
           const Partitions partition({static_cast<int>(p)});
-          drain_depot(own.depot[c], c, partition);
           drain_arena(own.arena.classes[c], c, partition);
+          drain_depot(own.depot[c], c, partition);
         }
       }
     }
@@ -213,11 +214,13 @@ class Compaction {
     }
   }
 
-  /// Marks the chunks that can drain.
+  /// Marks the chunks that can drain. Before, ends the sweep of a compaction that has failed.
   void begin_draining() {
     std::vector<uint64_t> found;
+    bool unswept = false;
     read_([&] {
       found.clear();
+      unswept = header_->swept.load() != nullptr;
       drains_ = {};
       arenas_ = header_->arena_count;
       partitions_ = header_->partitions;
@@ -237,6 +240,9 @@ class Compaction {
         at += chunks_from(at);
       }
     });
+    if (unswept) {
+      update_([&] { return_swept(); });
+    }
     for (const uint64_t index : found) {
       std::optional<size_t> drains;
       update_([&] {
@@ -259,51 +265,56 @@ class Compaction {
     }
   }
 
-  /// Takes the draining blocks out of all batches. The rest of such a batch goes to the arena of
-  /// this thread, or of the partition. Whole batches wait in `swept` until the depot is empty, and
-  /// then become the depot.
+  /// Takes the draining blocks out of the batches that are in the depot now. Meanwhile these wait in
+  /// `swept`, so that no batch is met twice, whatever other threads free. A batch without draining
+  /// blocks goes back to the depot. The rest of another one goes to the arena of this thread, or of
+  /// the partition.
   void drain_depot(Field<FreeBlock<E>*, E>& depot, size_t c,
                    Partitions partition = Partitions::all()) {
-    for (bool more = true; more;) {
+    bool more = false;
+    update_([&] {
+      FreeBlock<E>* batch = depot;
+      more = batch != nullptr;
+      if (more) {
+        header_->swept = batch;
+        header_->swept_class = c;
+        depot = nullptr;
+      }
+    });
+    while (more) {
       update_([&] { more = sweep_batch(depot, c, partition); });
     }
   }
 
-  /// In a transaction. Returns whether there may be another batch.
+  /// In a transaction. Returns whether there is another batch.
   bool sweep_batch(Field<FreeBlock<E>*, E>& depot, size_t c, Partitions partition) {
-    FreeBlock<E>* batch = depot;
-    if (batch == nullptr) {
-      depot = header_->swept.load();
-      header_->swept = nullptr;
-      return false;
-    }
+    FreeBlock<E>* batch = header_->swept;
     const std::vector<FreeBlock<E>*> blocks = list_of(batch);
-    depot = batch->next_batch.load();
+    FreeBlock<E>* const next = batch->next_batch;
+    header_->swept = next;
     if (any_draining(blocks)) {
       put_back(blocks, c, partition);
     } else {
-      batch->next_batch = header_->swept.load();
-      header_->swept = batch;
-      header_->swept_class = c;
+      batch->next_batch = depot.load();
+      depot = batch;
     }
-    return true;
+    return next != nullptr;
   }
 
   void drain_arena(ArenaClass<E>& a, size_t c, Partitions partition = Partitions::all()) {
-    update_([&] {
-      for (const bool reserve : {false, true}) {
+    for (const bool reserve : {false, true}) {
+      update_([&] {
         Field<FreeBlock<E>*, E>& list = reserve ? a.reserve : a.active;
         const std::vector<FreeBlock<E>*> blocks = list_of(list);
-        if (!any_draining(blocks)) {
-          continue;
+        if (any_draining(blocks)) {
+          list = nullptr;
+          if (!reserve) {
+            a.active_count = 0;
+          }
+          put_back(blocks, c, partition);
         }
-        list = nullptr;
-        if (!reserve) {
-          a.active_count = 0;
-        }
-        put_back(blocks, c, partition);
-      }
-    });
+      });
+    }
   }
 
   std::vector<FreeBlock<E>*> list_of(FreeBlock<E>* block) {

@@ -135,7 +135,8 @@ struct DataHeader {
   alignas(kMaxLineBytes) Field<uint64_t, E> limit;  // chunks that exist
   Field<uint64_t, E> top;  // chunks used so far; each chunk or run below it has a header
   Field<ChunkHeader<E>*, E> free_runs;
-  // Null except during Compaction: a free run outside of the list, batches outside of their depot.
+  // Null except during Compaction: a free run outside of the list, batches that have left their
+  // depot to be looked at.
   Field<ChunkHeader<E>*, E> parked;
   Field<FreeBlock<E>*, E> swept;
   Field<uint64_t, E> swept_class;

@@ -3,7 +3,9 @@
 // Does an interrupted compaction lose or duplicate space?
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "tests/sanitized.h"
@@ -250,6 +252,150 @@ TEST_P(HeapCompaction, ThreadsTakeTurns) {
     EXPECT_FALSE(has_leftovers(*heap));
     ASSERT_NO_FATAL_FAILURE(expect_sound(*heap));
   }
+}
+
+/// Compacts without giving anything back, with an own way to run its updates.
+void drain(H& heap, Compaction<H::Engine>::Transaction update) {
+  Compaction<H::Engine>(data_of(heap), update, [&](FunctionRef<void()> body) {
+    heap.read(body).check();
+  }).drain();
+}
+
+/// A compaction looks once at each batch of free blocks. If it also looked at those that come in
+/// meanwhile, it would not end before the other thread does.
+TEST_P(HeapCompaction, EndsBesideAThreadThatFreesMoreAndMore) {
+  constexpr uint64_t kBatch = Allocator<H::Engine>::kBatch;
+  SimMachine machine(machine_for(GetParam()));
+  auto heap = H::create(machine, small_heap_options(GetParam())).value();
+  std::vector<Box*> others(100 * kBatch);
+  constexpr size_t kAtOnce = kBatch / 4;
+  for (size_t first = 0; first < others.size(); first += kAtOnce) {
+    heap->update([&] {
+          for (size_t i = 0; i < kAtOnce; ++i) {
+            others[first + i] = H::make<Box>();
+          }
+        })
+        .check();
+  }
+  const auto destroy_some = [&] {
+    heap->update([&] {
+          for (size_t i = 0; i < kAtOnce; ++i) {
+            H::destroy(others[others.size() - 1 - i]);
+          }
+        })
+        .check();
+    others.resize(others.size() - kAtOnce);
+  };
+  fill(*heap);
+  drain(*heap, [&](FunctionRef<void()> body) {
+    heap->update(body).check();
+    for (int i = 0; i < 4 && !others.empty(); ++i) {
+      destroy_some();
+    }
+  });
+  EXPECT_FALSE(others.empty());
+  while (!others.empty()) {
+    destroy_some();
+  }
+  expect_sound(*heap);
+}
+
+/// An update of a compaction that fails, for instance because the log is too small, leaves batches
+/// of one size class behind. The next compaction may sweep those of another one first.
+TEST_P(HeapCompaction, TheNextOneMendsWhatAFailedOneLeaves) {
+  constexpr size_t kSize = 48;  // of a class before that of boxes
+  SimImage full;
+  std::vector<void*> others(400);
+  {
+    SimMachine machine(machine_for(GetParam()));
+    auto heap = H::create(machine, small_heap_options(GetParam())).value();
+    for (void*& block : others) {
+      heap->update([&] { block = H::allocate(kSize); }).check();
+    }
+    fill(*heap);
+    heap->close().check();
+    full = machine.earliest_image();
+  }
+  constexpr int kEach = 3 * static_cast<int>(kStep);
+  int updates = 0;
+  for (int failing = 1; updates >= failing - kEach; failing += kEach) {
+    SCOPED_TRACE("update " + std::to_string(failing));
+    SimMachine machine(machine_for(GetParam()), full);
+    auto heap = H::open(machine).value();
+    updates = 0;
+    try {
+      drain(*heap, [&](FunctionRef<void()> body) {
+        if (++updates == failing) {
+          throw Error(Status(Code::out_of_space, "the log is full"));
+        }
+        heap->update(body).check();
+      });
+    } catch (const Error&) {
+      // as planned
+    }
+    for (void* block : others) {
+      heap->update([&] { H::deallocate(block, kSize); }).check();
+    }
+    compact(*heap);
+    EXPECT_FALSE(has_leftovers(*heap));
+    ASSERT_NO_FATAL_FAILURE(expect_sound(*heap));
+  }
+  EXPECT_GT(updates, 20);
+}
+
+/// While a heap drains, nearly all free blocks of a class may be in draining chunks.
+TEST_P(HeapCompaction, AnAllocationTakesAFewDrainingBlocksOutOfTheirLists) {
+  using Chunk = ChunkHeader<H::Engine>;
+  constexpr uint64_t kBatch = Allocator<H::Engine>::kBatch;
+  SimMachine machine(machine_for(GetParam()));
+  auto heap = H::create(machine, small_heap_options(GetParam())).value();
+  fill(*heap);
+  std::byte* const data = data_of(*heap);
+  // Returns the number of draining chunks. Stores that of the blocks that have left their lists.
+  const auto look = [&](uint64_t* gone) {
+    uint64_t chunks = 0;
+    heap->read([&] {
+          const auto& header = *reinterpret_cast<DataHeader<H::Engine>*>(data);
+          chunks = 0;
+          *gone = 0;
+          for (uint64_t at = header.chunks(); at < header.top; ++at) {
+            auto* chunk = reinterpret_cast<Chunk*>(data + at * kSmallChunk);
+            const auto kind = static_cast<ChunkKind>(chunk->kind.load());
+            const bool drains = kind == ChunkKind::draining;
+            chunks += drains ? 1 : 0;
+            *gone += drains ? chunk->bytes.load() : 0;
+          }
+        })
+        .check();
+    return chunks;
+  };
+  uint64_t gone = 0;
+  uint64_t before = 0;
+  EXPECT_THROW(drain(*heap,
+                     [&](FunctionRef<void()> body) {
+                       heap->update(body).check();
+                       if (look(&gone) == std::exchange(before, look(&gone))) {
+                         throw Error(Status(Code::out_of_space, "all chunks are marked"));
+                       }
+                     }),
+               Error);
+  ASSERT_GT(before, 4U);
+  std::vector<Box*> boxes(400);
+  uint64_t most = 0;
+  for (Box*& box : boxes) {
+    look(&before);
+    heap->update([&] { box = H::make<Box>(); }).check();
+    if (look(&gone) > 0 && gone > before) {
+      most = std::max(most, gone - before);
+    }
+  }
+  EXPECT_GT(most, 0U);
+  EXPECT_LE(most, kBatch);
+  for (Box* box : boxes) {
+    heap->update([&] { H::destroy(box); }).check();
+  }
+  compact(*heap);
+  expect_sound(*heap);
 }
 
 /// A transaction may bring back what it has freed.
