@@ -174,15 +174,19 @@ class Allocator {
     return static_cast<size_t>(static_cast<const std::byte*>(block) - data_) & (chunk_ - 1);
   }
 
-  /// Returns a block that was freed before, or null.
+  /// Returns a block that was freed before, or null. Behind a batch of blocks that leave draining
+  /// chunks it prefers a new chunk: there may be thousands of them, too many for one transaction.
   void* allocate_listed(ArenaClass<E>& a, size_t size_class) {
-    while (FreeBlock<E>* block = pop(a, size_class)) {
-      if (!leave_draining_chunk(block)) {
-        mark_allocated(block);
-        return block;
-      }
+    FreeBlock<E>* block = pop(a, size_class);
+    for (uint64_t left = 1; block != nullptr && leave_draining_chunk(block); ++left) {
+      block = left >= kBatch && has_chunk() ? nullptr : pop(a, size_class);
     }
-    return nullptr;
+    return block == nullptr ? nullptr : mark_allocated(block);
+  }
+  /// Returns whether take_chunks(1) finds one. A partition may not take each free run.
+  bool has_chunk() {
+    use_metadata<E>();
+    return header_->top < header_->limit || (!partition_ && header_->free_runs.load() != nullptr);
   }
 
   FreeBlock<E>* pop(ArenaClass<E>& a, size_t size_class) {
@@ -250,8 +254,7 @@ class Allocator {
     }
     HeapBounds<Owner>().check(block, bytes);
     a.fresh = block + bytes;
-    mark_allocated(block);
-    return block;
+    return mark_allocated(block);
   }
 
   /// The chunk may have held other blocks before.
@@ -261,7 +264,7 @@ class Allocator {
   }
 
   /// Both change the block's bit in the map, which must have the other value.
-  void mark_allocated(void* block) {
+  void* mark_allocated(void* block) {
     if (shape_.has_maps()) {
       Field<uint64_t, E>& word = map_word(block);
       const uint64_t bit = Chunk::map_bit(offset_in_chunk(block));
@@ -271,6 +274,7 @@ class Allocator {
       }
       word = bits | bit;
     }
+    return block;
   }
   void mark_free(void* block) {
     if (shape_.has_maps()) {
