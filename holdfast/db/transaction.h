@@ -65,7 +65,7 @@ class Transaction {
 /// deletes it, before the database; a transaction without Commit changes nothing.
 ///
 /// Cost: Commit is one update transaction, which looks up each key that was read, and walks the
-/// ranges. Long values need not fit into the engine's log.
+/// ranges, a part of several only once. Long values need not fit into the engine's log.
 class OptimisticTransaction : public Transaction {
  public:
   /// Tries to commit; call it once.

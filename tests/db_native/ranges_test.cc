@@ -501,6 +501,65 @@ TEST(DbOverlay, IteratorsExtendARangeEach) {
   EXPECT_TRUE(crossed[2].first == "c" && crossed[2].last == "d");
 }
 
+class Counting final : public Comparator {
+ public:
+  int Compare(const Slice& a, const Slice& b) const override {
+    ++calls;
+    return a.compare(b);
+  }
+  const char* Name() const override { return "counting"; }
+  void FindShortestSeparator(std::string*, const Slice&) const override {}
+  void FindShortSuccessor(std::string*) const override {}
+
+  mutable std::atomic<int> calls = 0;
+};
+
+TEST(DbCommit, LooksOnceAtAKeyThatManyWalksHaveCrossed) {
+  const auto calls = [](int keys) {
+    const Counting counting;
+    DbFile file;
+    file.options.comparator = &counting;
+    WriteBatch batch;
+    for (int i = 0; i < keys; ++i) {
+      batch.Put(std::to_string(1000 + i), "");
+    }
+    EXPECT_TRUE(file->Write({}, &batch).ok());
+    const std::unique_ptr<OptimisticTransaction> t(file->BeginTransaction());
+    for (int i = 0; i < keys; ++i) {
+      const std::unique_ptr<Iterator> at(t->NewIterator());
+      at->SeekToFirst();
+      EXPECT_EQ(at->key().ToString(), std::to_string(1000 + i));
+      t->Delete(at->key());
+    }
+    counting.calls = 0;
+    bool committed = false;
+    EXPECT_TRUE(t->Commit(&committed).ok() && committed);
+    return counting.calls.load();
+  };
+  const int few = calls(100);
+  EXPECT_LT(calls(400), 8 * few) << "16 times as many would be quadratic";
+}
+
+TEST(DbCommit, UnitesTheRangesThatShareAKey) {
+  const auto of = [](const std::vector<KeyRange>& ranges) {
+    std::string text;
+    for (const KeyRange& range : united(ranges, *BytewiseComparator())) {
+      text += range.first.value_or("<") + '-' + range.last.value_or(">") + ' ';
+    }
+    return text;
+  };
+  using Limit = std::optional<std::string>;
+  const Limit none;
+  EXPECT_EQ(of({}), "");
+  EXPECT_EQ(of({{none, none}}), "<-> ");
+  EXPECT_EQ(of({{"c", "d"}, {"a", "b"}}), "a-b c-d ");
+  EXPECT_EQ(of({{"b", "c"}, {"a", "b"}}), "a-c ");
+  EXPECT_EQ(of({{"a", "d"}, {"b", "c"}, {"d1", "e"}}), "a-d d1-e ");
+  EXPECT_EQ(of({{"b", none}, {"c", "d"}, {none, "a"}}), "<-a b-> ");
+  EXPECT_EQ(of({{"b", "d"}, {none, "c"}, {"c", none}}), "<-> ");
+  EXPECT_EQ(of({{none, "b"}, {none, "a"}, {none, "c"}, {"", "0"}}), "<-c ");
+}
+
 /// More threads than slots: reads and writes go on, and wait for each other at most. Some engines
 /// have a background thread, which has a slot of its own.
 TEST_P(DbRanges, MoreThreadsThanSlots) {

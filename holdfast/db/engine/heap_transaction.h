@@ -109,6 +109,8 @@ Status HeapTransaction<H>::Commit(bool* committed) {
     changes.push_back({key, written.value, written.deletion});
   }
   const MapsExist maps(WriteBatchContents::maps(maps_));
+  // A body that asks for the first entry again and again reads the same keys in each range.
+  const std::vector<KeyRange> ranges = united(ranges_, *store_.comparator());
   const std::string* missing = nullptr;
   bool outdated = false;
   auto check_reads = [&](const Versions<H>& now) {
@@ -119,13 +121,13 @@ Status HeapTransaction<H>::Commit(bool* committed) {
       const auto* version = now.find(key, nullptr);
       outdated = outdated || (version == nullptr ? 0 : version->stamp.load()) != stamp;
     }
-    for (const KeyRange& range : ranges_) {
+    for (const KeyRange& range : ranges) {
       outdated = !store_.hold_range(range, view_.get()) || outdated;
     }
     return outdated || missing != nullptr;
   };
   const typename Store<H>::CancelIf cancel_if(check_reads);
-  const bool has_read = !reads_.empty() || !ranges_.empty() || !maps.empty();
+  const bool has_read = !reads_.empty() || !ranges.empty() || !maps.empty();
   const holdfast::Status status = store_.write(changes, has_read ? &cancel_if : nullptr);
   *committed = status.ok() && !outdated && missing == nullptr;
   return status.ok() && missing != nullptr ? KeySpace::dropped(*missing) : translated(status);

@@ -1,10 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/db/engine/overlay_iterator.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
 namespace holdfast::db {
+
+std::vector<KeyRange> united(std::vector<KeyRange> ranges, const Comparator& comparator) {
+  std::sort(ranges.begin(), ranges.end(), [&](const KeyRange& a, const KeyRange& b) {
+    return b.first && (!a.first || comparator.Compare(*a.first, *b.first) < 0);
+  });
+  std::vector<KeyRange> result;
+  for (KeyRange& range : ranges) {
+    std::optional<std::string>* const last = result.empty() ? nullptr : &result.back().last;
+    const auto order = [&](const std::string& key) { return comparator.Compare(key, **last); };
+    if (last == nullptr || (*last && range.first && order(*range.first) > 0)) {
+      result.push_back(std::move(range));
+    } else if (*last && (!range.last || order(*range.last) > 0)) {
+      *last = std::move(range.last);
+    }
+  }
+  return result;
+}
 
 void OverlayIterator::SeekToFirst() {
   below_->SeekToFirst();

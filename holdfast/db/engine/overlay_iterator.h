@@ -29,6 +29,9 @@ struct ComparatorLess {
 };
 using PendingWrites = std::map<std::string, PendingWrite, ComparatorLess>;
 
+/// Returns the union of the ranges, in the order of their keys. Ranges that share a key are one.
+std::vector<KeyRange> united(std::vector<KeyRange> ranges, const Comparator& comparator);
+
 /// Shows the entries of `below` with pending writes on top, and records the ranges that it crosses.
 ///
 /// Each step searches the writes anew, so the transaction may write between two steps. It copies
