@@ -45,10 +45,19 @@ Status WriteBatch::Handler::DropCF(uint32_t /*id*/) {
   return Status::OK();
 }
 
-void WriteBatch::append(const Slice& bytes) {
-  const uint64_t size = bytes.size();
-  records_.append(reinterpret_cast<const char*>(&size), sizeof(size));
-  records_.append(bytes.data(), bytes.size());
+void WriteBatch::append(char tag, std::initializer_list<Slice> parts) {
+  const size_t before = records_.size();
+  try {
+    records_ += tag;
+    for (const Slice& part : parts) {
+      const uint64_t size = part.size();
+      records_.append(reinterpret_cast<const char*>(&size), sizeof(size));
+      records_.append(part.data(), part.size());
+    }
+  } catch (...) {
+    records_.resize(before);
+    throw;
+  }
 }
 
 /// Few maps, so a search is quick.
@@ -96,21 +105,18 @@ void WriteBatch::Clear() {
 }
 
 void WriteBatch::Append(const WriteBatch& source) {
-  records_ += source.records_;
   for (const auto& map : source.maps_) {
     need(map);
   }
+  records_ += source.records_;
 }
 
 void WriteBatchContents::put(WriteBatch* batch, const Slice& stored_key, const Slice& value) {
-  batch->records_ += kPut;
-  batch->append(stored_key);
-  batch->append(value);
+  batch->append(kPut, {stored_key, value});
 }
 
 void WriteBatchContents::erase(WriteBatch* batch, const Slice& stored_key) {
-  batch->records_ += kDelete;
-  batch->append(stored_key);
+  batch->append(kDelete, {stored_key});
 }
 
 bool WriteBatchContents::set(WriteBatch* batch, std::string contents, bool plain_keys) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -58,7 +59,8 @@ class WriteBatch {
 
  private:
   friend struct WriteBatchContents;
-  void append(const Slice& bytes);
+  /// Appends a record. If there is no memory for it, leaves the records alone and throws bad_alloc.
+  void append(char tag, std::initializer_list<Slice> parts);
   void need(const std::shared_ptr<NamedMap>& map);
 
   // The records in order. Each is a tag ('p' or 'd'), the stored key (map_keys.h), and for a put

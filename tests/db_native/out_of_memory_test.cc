@@ -172,6 +172,39 @@ TEST_F(DbOutOfMemoryTest, AViewEndsWithTheCallThatFails) {
   }
 }
 
+TEST_F(DbOutOfMemoryTest, ABatchHasWholeRecords) {
+  struct Count final : WriteBatch::Handler {
+    void Put(const Slice& key, const Slice& value) override {
+      EXPECT_EQ(key.ToString(), "key " + value.ToString());
+      ++records;
+    }
+    void Delete(const Slice& key) override {
+      EXPECT_TRUE(key.starts_with("key "));
+      ++records;
+    }
+    size_t records = 0;
+  };
+  bool failed = true;
+  for (uint64_t n = 0; failed; ++n) {
+    SCOPED_TRACE(n);
+    WriteBatch batch;
+    size_t appended = 0;
+    failed = Versions::fails(n, [&] {
+      for (size_t bytes = 0; bytes < 500; bytes += 20, ++appended) {
+        const std::string value(bytes, 'v');
+        if (bytes % 40 == 0) {
+          batch.Put("key " + value, value);
+        } else {
+          batch.Delete("key " + value);
+        }
+      }
+    });
+    Count count;
+    EXPECT_TRUE(batch.Iterate(&count).ok());
+    EXPECT_EQ(count.records, appended);
+  }
+}
+
 // Destructors end shares, so that must not throw.
 TEST_F(DbOutOfMemoryTest, SharesKeepEachOldVersionOnce) {
   using Share = std::unique_ptr<BacklogShare>;
