@@ -4,7 +4,8 @@
    compiles with this include. docs/guide/store.md lists the differences.
 
    Errors. A char** errptr points to null or to a string from malloc. On failure the function frees
-   that string and stores a new one, which the caller frees with leveldb_free.
+   that string and stores a new one, which the caller frees with leveldb_free. Without memory, such
+   a function fails like this. A function without errptr ends a C program then (std::bad_alloc).
 
    Memory. The caller frees every char* result with leveldb_free. A const char* from an iterator
    belongs to the iterator and stays valid until the iterator moves.

@@ -4,6 +4,8 @@
 // of the call fails once.
 #include <array>
 #include <cstdint>
+#include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <new>
@@ -11,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "holdfast/db/c/c_objects.h"
 #include "holdfast/db/views/backlog.h"
 #include "holdfast/db/views/snapshots.h"
 #include "holdfast/machine/sim/sim_machine.h"
@@ -21,6 +24,7 @@ namespace holdfast::db::out_of_memory_test {
 namespace {
 
 constexpr int kKeys = 30;
+constexpr const char* kLong = "no std::string keeps this text within itself";
 
 std::string key(int i) {
   return "key " + std::to_string(i);
@@ -138,7 +142,7 @@ TEST_F(DbOutOfMemoryTest, ASnapshotFailsAlone) {
 
 /// A transaction and all kinds of iterators over it and over the database.
 TEST_F(DbOutOfMemoryTest, AViewEndsWithTheCallThatFails) {
-  const std::string long_key = "no std::string keeps this key within itself";
+  const std::string long_key = kLong;
   const Slice bound(long_key);
   bool failed = true;
   for (uint64_t n = 0; failed && !testing::Test::HasFailure(); ++n) {
@@ -203,6 +207,99 @@ TEST_F(DbOutOfMemoryTest, ABatchHasWholeRecords) {
     EXPECT_TRUE(batch.Iterate(&count).ok());
     EXPECT_EQ(count.records, appended);
   }
+}
+
+/// Each function of C that has an errptr does its work, or stores an error.
+TEST_F(DbOutOfMemoryTest, AFunctionOfCTellsWhyItFails) {
+  leveldb_readoptions_t* const read = leveldb_readoptions_create();
+  leveldb_writeoptions_t* const write = leveldb_writeoptions_create();
+  leveldb_options_t* const options = leveldb_options_create();
+  leveldb_options_set_create_if_missing(options, 1);
+  const DbFile file;
+  options->rep = file.options;
+  leveldb_t* db = nullptr;
+  const auto value_is = [](char* value, size_t bytes) {
+    const bool there = value != nullptr && Slice(value, bytes) == Slice(kLong);
+    leveldb_free(value);
+    return there;
+  };
+  // Each returns whether it has done its work.
+  const std::function<bool(char**)> calls[] = {
+      [&](char** error) {
+        leveldb_close(db);
+        db = leveldb_open(options, file.path().c_str(), error);
+        return db != nullptr;
+      },
+      [&](char** error) {
+        leveldb_put(db, write, kLong, std::strlen(kLong), kLong, std::strlen(kLong), error);
+        return *error == nullptr;
+      },
+      [&](char** error) {
+        size_t bytes = 0;
+        char* const value = leveldb_get(db, read, kLong, std::strlen(kLong), &bytes, error);
+        return value_is(value, bytes);
+      },
+      [&](char** error) {
+        const char* const keys[] = {kLong, kLong};
+        const size_t lengths[] = {std::strlen(kLong), std::strlen(kLong)};
+        char* values[2];
+        size_t sizes[2];
+        char* errors[2];
+        holdfast_multi_get(db, read, 2, keys, lengths, values, sizes, errors);
+        const bool first = value_is(values[0], sizes[0]);
+        const bool second = value_is(values[1], sizes[1]);
+        EXPECT_EQ(errors[0] == nullptr, first);
+        EXPECT_EQ(errors[1] == nullptr, second);
+        *error = errors[0] != nullptr ? errors[0] : errors[1];
+        leveldb_free(errors[0] != nullptr ? errors[1] : nullptr);
+        return first && second;
+      },
+      [&](char** error) {
+        holdfast_map_t* const map = holdfast_db_open_map(db, "the map of a long name", 1, error);
+        holdfast_db_close_map(map);
+        return map != nullptr;
+      },
+      [&](char** error) {
+        size_t count = 0;
+        char** const names = holdfast_db_list_maps(db, &count, error);
+        EXPECT_EQ(count, names == nullptr ? 0 : 2);
+        holdfast_db_list_maps_destroy(names, count);
+        return names != nullptr;
+      },
+      [&](char** error) {
+        holdfast_transaction_t* const t = holdfast_transaction_begin(db, error);
+        holdfast_transaction_destroy(t);
+        return t != nullptr;
+      },
+      [&](char** error) {
+        holdfast_delete_range(db, write, kLong, 1, "~", 1, error);
+        return *error == nullptr;
+      },
+      [&](char** error) {
+        holdfast_verify(db, error);
+        return *error == nullptr;
+      },
+  };
+  for (const auto& call : calls) {
+    SCOPED_TRACE("call " + std::to_string(&call - calls));
+    bool failed = true;
+    for (uint64_t n = 0; failed && !testing::Test::HasFailure(); ++n) {
+      SCOPED_TRACE(n);
+      char* error = nullptr;
+      failed = Versions::fails(n, [&] {
+        EXPECT_NO_THROW({
+          const bool done = call(&error);
+          EXPECT_EQ(done, error == nullptr);
+        });
+      });
+      EXPECT_TRUE(error == nullptr || std::strstr(error, "memory") != nullptr) << error;
+      leveldb_free(error);
+    }
+  }
+  leveldb_close(db);
+  leveldb_options_destroy(options);
+  leveldb_readoptions_destroy(read);
+  leveldb_writeoptions_destroy(write);
 }
 
 // Destructors end shares, so that must not throw.

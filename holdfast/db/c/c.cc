@@ -9,11 +9,7 @@
 using namespace holdfast::db;  // NOLINT(google-build-using-namespace): C has none
 
 leveldb_t* leveldb_open(const leveldb_options_t* options, const char* name, char** errptr) {
-  DB* db = nullptr;
-  if (failed(errptr, DB::Open(options->rep, name, &db))) {
-    return nullptr;
-  }
-  return new leveldb_t{std::unique_ptr<DB>(db)};
+  return made<leveldb_t, DB>(errptr, [&](DB** db) { return DB::Open(options->rep, name, db); });
 }
 
 void leveldb_close(leveldb_t* db) {
@@ -22,24 +18,25 @@ void leveldb_close(leveldb_t* db) {
 
 void leveldb_put(leveldb_t* db, const leveldb_writeoptions_t* options, const char* key,
                  size_t keylen, const char* val, size_t vallen, char** errptr) {
-  failed(errptr, db->rep->Put(options->rep, Slice(key, keylen), Slice(val, vallen)));
+  failed(errptr,
+         [&] { return db->rep->Put(options->rep, Slice(key, keylen), Slice(val, vallen)); });
 }
 
 void leveldb_delete(leveldb_t* db, const leveldb_writeoptions_t* options, const char* key,
                     size_t keylen, char** errptr) {
-  failed(errptr, db->rep->Delete(options->rep, Slice(key, keylen)));
+  failed(errptr, [&] { return db->rep->Delete(options->rep, Slice(key, keylen)); });
 }
 
 void leveldb_write(leveldb_t* db, const leveldb_writeoptions_t* options,
                    leveldb_writebatch_t* batch, char** errptr) {
-  failed(errptr, db->rep->Write(options->rep, &batch->rep));
+  failed(errptr, [&] { return db->rep->Write(options->rep, &batch->rep); });
 }
 
 char* leveldb_get(leveldb_t* db, const leveldb_readoptions_t* options, const char* key,
                   size_t keylen, size_t* vallen, char** errptr) {
-  std::string value;
-  const Status status = db->rep->Get(options->rep, Slice(key, keylen), &value);
-  return get_result(status, value, vallen, errptr);
+  return get_result(vallen, errptr, [&](std::string* value) {
+    return db->rep->Get(options->rep, Slice(key, keylen), value);
+  });
 }
 
 leveldb_iterator_t* leveldb_create_iterator(leveldb_t* db, const leveldb_readoptions_t* options) {
@@ -82,11 +79,11 @@ void leveldb_compact_range(leveldb_t* db, const char* start_key, size_t start_ke
 }
 
 void leveldb_destroy_db(const leveldb_options_t* options, const char* name, char** errptr) {
-  failed(errptr, DestroyDB(name, options->rep));
+  failed(errptr, [&] { return DestroyDB(name, options->rep); });
 }
 
 void leveldb_repair_db(const leveldb_options_t* options, const char* name, char** errptr) {
-  failed(errptr, RepairDB(name, options->rep));
+  failed(errptr, [&] { return RepairDB(name, options->rep); });
 }
 
 void leveldb_iter_destroy(leveldb_iterator_t* iter) {
@@ -129,7 +126,7 @@ uint8_t holdfast_iter_prev_entry(leveldb_iterator_t* iter, const char** key, siz
   return step_entry(*iter->rep, &Iterator::PrevEntry, key, keylen, val, vallen) ? 1 : 0;
 }
 void leveldb_iter_get_error(const leveldb_iterator_t* iter, char** errptr) {
-  failed(errptr, iter->rep->status());
+  failed(errptr, [&] { return iter->rep->status(); });
 }
 
 leveldb_writebatch_t* leveldb_writebatch_create(void) {
@@ -173,46 +170,48 @@ void leveldb_writebatch_iterate(const leveldb_writebatch_t* batch, void* state,
 void holdfast_multi_get(leveldb_t* db, const leveldb_readoptions_t* options, size_t num_keys,
                         const char* const* keys_list, const size_t* keys_list_sizes,
                         char** values_list, size_t* values_list_sizes, char** errs) {
-  std::vector<std::string> values;
-  const std::vector<Slice> keys = slices(num_keys, keys_list, keys_list_sizes);
-  const std::vector<Status> found = db->rep->MultiGet(options->rep, keys, &values);
-  get_results(found, values, values_list, values_list_sizes, errs);
+  get_results(num_keys, values_list, values_list_sizes, errs, [&](auto* values) {
+    return db->rep->MultiGet(options->rep, slices(num_keys, keys_list, keys_list_sizes), values);
+  });
 }
 void holdfast_delete_range(leveldb_t* db, const leveldb_writeoptions_t* options, const char* begin,
                            size_t beginlen, const char* end, size_t endlen, char** errptr) {
-  failed(errptr, db->rep->DeleteRange(options->rep, Slice(begin, beginlen), Slice(end, endlen)));
+  failed(errptr, [&] {
+    return db->rep->DeleteRange(options->rep, Slice(begin, beginlen), Slice(end, endlen));
+  });
 }
 void holdfast_db_sync(leveldb_t* db, char** errptr) {
-  failed(errptr, db->rep->Sync());
+  failed(errptr, [&] { return db->rep->Sync(); });
 }
 uint64_t holdfast_compact(leveldb_t* db, char** errptr) {
   uint64_t returned = 0;
-  failed(errptr, db->rep->Compact(&returned));
+  failed(errptr, [&] { return db->rep->Compact(&returned); });
   return returned;
 }
 void holdfast_checkpoint(leveldb_t* db, const char* file, char** errptr) {
-  failed(errptr, db->rep->Checkpoint(file));
+  failed(errptr, [&] { return db->rep->Checkpoint(file); });
 }
 void holdfast_verify(leveldb_t* db, char** errptr) {
-  failed(errptr, db->rep->Verify());
+  failed(errptr, [&] { return db->rep->Verify(); });
 }
 
 holdfast_transaction_t* holdfast_transaction_begin(leveldb_t* db, char** errptr) {
-  std::unique_ptr<OptimisticTransaction> begun(db->rep->BeginTransaction());
-  if (begun == nullptr) {
-    failed(errptr, Status::IOError("no transaction could begin; the database may have failed"));
-    return nullptr;
-  }
-  return new holdfast_transaction_t{std::move(begun)};
+  return made<holdfast_transaction_t, OptimisticTransaction>(
+      errptr, [&](OptimisticTransaction** begun) {
+        *begun = db->rep->BeginTransaction();
+        return *begun != nullptr
+                   ? Status::OK()
+                   : Status::IOError("no transaction could begin; the database may have failed");
+      });
 }
 void holdfast_transaction_destroy(holdfast_transaction_t* transaction) {
   delete transaction;
 }
 char* holdfast_transaction_get(holdfast_transaction_t* transaction, const char* key, size_t keylen,
                                size_t* vallen, char** errptr) {
-  std::string value;
-  const Status status = transaction->rep->Get(Slice(key, keylen), &value);
-  return get_result(status, value, vallen, errptr);
+  return get_result(vallen, errptr, [&](std::string* value) {
+    return transaction->rep->Get(Slice(key, keylen), value);
+  });
 }
 void holdfast_transaction_put(holdfast_transaction_t* transaction, const char* key, size_t keylen,
                               const char* val, size_t vallen) {
@@ -225,14 +224,15 @@ void holdfast_transaction_delete(holdfast_transaction_t* transaction, const char
 void holdfast_transaction_delete_range(holdfast_transaction_t* transaction, const char* begin,
                                        size_t beginlen, const char* end, size_t endlen,
                                        char** errptr) {
-  failed(errptr, transaction->rep->DeleteRange(Slice(begin, beginlen), Slice(end, endlen)));
+  failed(errptr,
+         [&] { return transaction->rep->DeleteRange(Slice(begin, beginlen), Slice(end, endlen)); });
 }
 leveldb_iterator_t* holdfast_transaction_create_iterator(holdfast_transaction_t* transaction) {
   return new leveldb_iterator_t{std::unique_ptr<Iterator>(transaction->rep->NewIterator())};
 }
 uint8_t holdfast_transaction_commit(holdfast_transaction_t* transaction, char** errptr) {
   bool committed = false;
-  return !failed(errptr, transaction->rep->Commit(&committed)) && committed ? 1 : 0;
+  return !failed(errptr, [&] { return transaction->rep->Commit(&committed); }) && committed ? 1 : 0;
 }
 
 void leveldb_free(void* ptr) {

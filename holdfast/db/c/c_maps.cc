@@ -20,11 +20,9 @@ ColumnFamilyHandle* family_of(const holdfast_map_t* map) {
 
 holdfast_map_t* holdfast_db_open_map(leveldb_t* db, const char* name, uint8_t create_if_missing,
                                      char** errptr) {
-  ColumnFamilyHandle* family = nullptr;
-  if (failed(errptr, db->rep->OpenColumnFamily(name, create_if_missing != 0, &family))) {
-    return nullptr;
-  }
-  return new holdfast_map_t{std::unique_ptr<ColumnFamilyHandle>(family)};
+  return made<holdfast_map_t, ColumnFamilyHandle>(errptr, [&](ColumnFamilyHandle** family) {
+    return db->rep->OpenColumnFamily(name, create_if_missing != 0, family);
+  });
 }
 
 void holdfast_db_close_map(holdfast_map_t* map) {
@@ -32,18 +30,28 @@ void holdfast_db_close_map(holdfast_map_t* map) {
 }
 
 void holdfast_db_drop_map(leveldb_t* db, holdfast_map_t* map, char** errptr) {
-  failed(errptr, db->rep->DropColumnFamily(family_of(map)));
+  failed(errptr, [&] { return db->rep->DropColumnFamily(family_of(map)); });
 }
 
 char** holdfast_db_list_maps(leveldb_t* db, size_t* count, char** errptr) {
-  std::vector<std::string> names;
+  char** copies = nullptr;
   *count = 0;
-  if (failed(errptr, db->rep->ListColumnFamilies({}, &names))) {
+  const bool none = failed(errptr, [&] {
+    std::vector<std::string> names;
+    Status status = db->rep->ListColumnFamilies({}, &names);
+    if (status.ok()) {
+      copies = static_cast<char**>(allocated(names.size() * sizeof(char*)));
+      for (; *count < names.size(); ++*count) {
+        copies[*count] = malloc_copy(names[*count]);
+      }
+    }
+    return status;
+  });
+  if (none) {
+    holdfast_db_list_maps_destroy(copies, *count);
+    *count = 0;
     return nullptr;
   }
-  *count = names.size();
-  auto** const copies = static_cast<char**>(std::calloc(names.size(), sizeof(char*)));
-  std::transform(names.begin(), names.end(), copies, malloc_copy);
   return copies;
 }
 
@@ -59,41 +67,44 @@ uint32_t holdfast_db_map_id(const holdfast_map_t* map) {
 void holdfast_db_put(leveldb_t* db, const leveldb_writeoptions_t* options,
                      const holdfast_map_t* map, const char* key, size_t keylen, const char* val,
                      size_t vallen, char** errptr) {
-  failed(errptr,
-         db->rep->Put(options->rep, family_of(map), Slice(key, keylen), Slice(val, vallen)));
+  failed(errptr, [&] {
+    return db->rep->Put(options->rep, family_of(map), Slice(key, keylen), Slice(val, vallen));
+  });
 }
 
 void holdfast_db_delete(leveldb_t* db, const leveldb_writeoptions_t* options,
                         const holdfast_map_t* map, const char* key, size_t keylen, char** errptr) {
-  failed(errptr, db->rep->Delete(options->rep, family_of(map), Slice(key, keylen)));
+  failed(errptr, [&] { return db->rep->Delete(options->rep, family_of(map), Slice(key, keylen)); });
 }
 
 void holdfast_db_delete_range(leveldb_t* db, const leveldb_writeoptions_t* options,
                               const holdfast_map_t* map, const char* begin, size_t beginlen,
                               const char* end, size_t endlen, char** errptr) {
-  failed(errptr, db->rep->DeleteRange(options->rep, family_of(map), Slice(begin, beginlen),
-                                      Slice(end, endlen)));
+  failed(errptr, [&] {
+    return db->rep->DeleteRange(options->rep, family_of(map), Slice(begin, beginlen),
+                                Slice(end, endlen));
+  });
 }
 
 char* holdfast_db_get(leveldb_t* db, const leveldb_readoptions_t* options,
                       const holdfast_map_t* map, const char* key, size_t keylen, size_t* vallen,
                       char** errptr) {
-  std::string value;
-  const Status status = db->rep->Get(options->rep, family_of(map), Slice(key, keylen), &value);
-  return get_result(status, value, vallen, errptr);
+  return get_result(vallen, errptr, [&](std::string* value) {
+    return db->rep->Get(options->rep, family_of(map), Slice(key, keylen), value);
+  });
 }
 
 void holdfast_db_multi_get(leveldb_t* db, const leveldb_readoptions_t* options,
                            const holdfast_map_t* const* maps, size_t num_keys,
                            const char* const* keys_list, const size_t* keys_list_sizes,
                            char** values_list, size_t* values_list_sizes, char** errs) {
-  std::vector<ColumnFamilyHandle*> families;
-  families.reserve(num_keys);
-  std::transform(maps, maps + num_keys, std::back_inserter(families), family_of);
-  std::vector<std::string> values;
-  const std::vector<Slice> keys = slices(num_keys, keys_list, keys_list_sizes);
-  const std::vector<Status> found = db->rep->MultiGet(options->rep, families, keys, &values);
-  get_results(found, values, values_list, values_list_sizes, errs);
+  get_results(num_keys, values_list, values_list_sizes, errs, [&](auto* values) {
+    std::vector<ColumnFamilyHandle*> families;
+    families.reserve(num_keys);
+    std::transform(maps, maps + num_keys, std::back_inserter(families), family_of);
+    return db->rep->MultiGet(options->rep, families, slices(num_keys, keys_list, keys_list_sizes),
+                             values);
+  });
 }
 
 leveldb_iterator_t* holdfast_db_create_iterator(leveldb_t* db, const leveldb_readoptions_t* options,
@@ -149,9 +160,9 @@ void holdfast_writebatch_iterate(const leveldb_writebatch_t* batch, void* state,
 
 char* holdfast_transaction_map_get(holdfast_transaction_t* transaction, const holdfast_map_t* map,
                                    const char* key, size_t keylen, size_t* vallen, char** errptr) {
-  std::string value;
-  const Status status = transaction->rep->Get(family_of(map), Slice(key, keylen), &value);
-  return get_result(status, value, vallen, errptr);
+  return get_result(vallen, errptr, [&](std::string* value) {
+    return transaction->rep->Get(family_of(map), Slice(key, keylen), value);
+  });
 }
 
 void holdfast_transaction_map_put(holdfast_transaction_t* transaction, const holdfast_map_t* map,
@@ -168,8 +179,10 @@ void holdfast_transaction_map_delete_range(holdfast_transaction_t* transaction,
                                            const holdfast_map_t* map, const char* begin,
                                            size_t beginlen, const char* end, size_t endlen,
                                            char** errptr) {
-  failed(errptr,
-         transaction->rep->DeleteRange(family_of(map), Slice(begin, beginlen), Slice(end, endlen)));
+  failed(errptr, [&] {
+    return transaction->rep->DeleteRange(family_of(map), Slice(begin, beginlen),
+                                         Slice(end, endlen));
+  });
 }
 
 leveldb_iterator_t* holdfast_transaction_map_create_iterator(holdfast_transaction_t* transaction,

@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "holdfast/db/c.h"
@@ -69,19 +71,60 @@ struct holdfast_map_t {
 
 namespace holdfast::db {
 
-/// Returns whether the status is a failure, and stores its message in *errptr then.
-inline bool failed(char** errptr, const Status& status) {
-  if (status.ok()) {
-    return false;
-  }
+/// Replaces the string that *errptr points to. A null one would mean that nothing has failed.
+inline void store_error(char** errptr, const char* message) {
   std::free(*errptr);
-  *errptr = strdup(status.ToString().c_str());
+  *errptr = strdup(message);
+  if (*errptr == nullptr) {
+    std::abort();
+  }
+}
+
+/// Calls work(), which returns a Status. Returns whether it fails, and then stores its message in
+/// *errptr. Missing memory is a failure too, because no exception may reach C.
+template <class Work>
+bool failed(char** errptr, Work&& work) {
+  try {
+    const Status status = work();
+    if (status.ok()) {
+      return false;
+    }
+    store_error(errptr, status.ToString().c_str());
+  } catch (const std::bad_alloc&) {
+    store_error(errptr, "IO error: this computer ran out of memory");
+  }
   return true;
+}
+
+/// Returns a handle of the object that make(Object**), which returns a Status, stores; null if it
+/// fails.
+template <class Handle, class Object, class Make>
+Handle* made(char** errptr, Make&& make) {
+  Handle* handle = nullptr;
+  failed(errptr, [&] {
+    Object* object = nullptr;
+    Status status = make(&object);
+    std::unique_ptr<Object> owned(object);
+    if (status.ok()) {
+      handle = new Handle{std::move(owned)};
+    }
+    return status;
+  });
+  return handle;
+}
+
+/// Returns memory for leveldb_free to free.
+inline void* allocated(size_t bytes) {
+  void* const memory = std::malloc(bytes);
+  if (memory == nullptr) {
+    throw std::bad_alloc();
+  }
+  return memory;
 }
 
 /// Returns a copy for leveldb_free to free. A zero byte follows the copied bytes.
 inline char* malloc_copy(const std::string& bytes) {
-  char* const copy = static_cast<char*>(std::malloc(bytes.size() + 1));
+  char* const copy = static_cast<char*>(allocated(bytes.size() + 1));
   std::memcpy(copy, bytes.c_str(), bytes.size() + 1);
   return copy;
 }
@@ -101,14 +144,21 @@ inline bool step_entry(Iterator& at, bool (Iterator::*step)(Slice*, Slice*), con
   return true;
 }
 
-/// Converts the result of a Get to the result of leveldb_get.
-inline char* get_result(const Status& status, const std::string& value, size_t* size,
-                        char** errptr) {
-  *size = status.ok() ? value.size() : 0;
-  if (status.IsNotFound() || failed(errptr, status)) {
-    return nullptr;
-  }
-  return malloc_copy(value);
+/// Converts the result of get(std::string* value), which returns a Status, to that of leveldb_get.
+template <class Get>
+char* get_result(size_t* size, char** errptr, Get&& get) {
+  char* copy = nullptr;
+  *size = 0;
+  failed(errptr, [&] {
+    std::string value;
+    const Status status = get(&value);
+    if (status.ok()) {
+      copy = malloc_copy(value);
+      *size = value.size();
+    }
+    return status.IsNotFound() ? Status::OK() : status;
+  });
+  return copy;
 }
 
 inline std::vector<Slice> slices(size_t count, const char* const* list, const size_t* sizes) {
@@ -120,12 +170,27 @@ inline std::vector<Slice> slices(size_t count, const char* const* list, const si
   return keys;
 }
 
-/// Converts the results of a MultiGet like get_result.
-inline void get_results(const std::vector<Status>& found, const std::vector<std::string>& values,
-                        char** values_list, size_t* values_list_sizes, char** errs) {
-  for (size_t i = 0; i < found.size(); ++i) {
+/// Converts the results of multi_get(std::vector<std::string>* values), which returns the statuses,
+/// like get_result.
+template <class MultiGet>
+void get_results(size_t count, char** values_list, size_t* values_list_sizes, char** errs,
+                 MultiGet&& multi_get) {
+  std::vector<std::string> values;
+  std::vector<Status> found;
+  try {
+    found = multi_get(&values);
+  } catch (const std::bad_alloc&) {
+    // the error of each key, below
+  }
+  for (size_t i = 0; i < count; ++i) {
     errs[i] = nullptr;
-    values_list[i] = get_result(found[i], values[i], &values_list_sizes[i], &errs[i]);
+    values_list[i] = get_result(&values_list_sizes[i], &errs[i], [&](std::string* value) {
+      if (found.empty()) {
+        throw std::bad_alloc();
+      }
+      *value = std::move(values[i]);
+      return found[i];
+    });
   }
 }
 

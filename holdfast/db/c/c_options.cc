@@ -184,10 +184,13 @@ void holdfast_options_set_read_only(leveldb_options_t* options, uint8_t value) {
   options->rep.read_only = value != 0;
 }
 void holdfast_options_set_domain(leveldb_options_t* options, const char* name, char** errptr) {
-  auto domain = holdfast::parse_domain(name);
-  if (!failed(errptr, translated(domain.status()))) {
-    options->rep.domain = *domain;
-  }
+  failed(errptr, [&] {
+    auto domain = holdfast::parse_domain(name);
+    if (domain) {
+      options->rep.domain = *domain;
+    }
+    return translated(domain.status());
+  });
 }
 void holdfast_options_set_force(leveldb_options_t* options, uint8_t value) {
   options->rep.force = value != 0;
