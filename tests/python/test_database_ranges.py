@@ -2,6 +2,7 @@
 """Do scans, reads and deletions of many keys, and rollback work as in other stores?"""
 
 import random
+import threading
 
 import pytest
 
@@ -168,6 +169,29 @@ def test_a_key_that_appears_in_a_scanned_range_runs_the_body_again(db):
 
     db.transact(elsewhere)
     assert len(runs) == 1, "a write outside of the range is no conflict"
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_threads_share_the_entries_of_a_walk(db, writes):
+    keys = [str(i).encode() for i in range(10, 60)]
+    db.update(dict.fromkeys(keys, ""))
+
+    def take(walk, taken, reader):
+        for key in walk:
+            taken.append(key)
+            if writes:
+                reader.delete("99")  # the walk reads ahead anew
+
+    for limit in (2, None) * 20:
+        with db.transaction() if writes else db.snapshot() as reader:
+            taken = []
+            arguments = (iter(reader.keys("1", "6", limit=limit)), taken, reader)
+            threads = [threading.Thread(target=take, args=arguments) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert sorted(taken) == keys[:limit]
 
 
 def test_rollback(db):

@@ -2,7 +2,6 @@
 #include "holdfast/bindings/db/entries.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace holdfast::bindings {
 
@@ -24,8 +23,8 @@ Entries::Entries(std::shared_ptr<Database> database, Snapshot* snapshot, const M
 
 Entries::Entries(std::shared_ptr<Transaction> transaction, const Map* map, Walk walk, What what)
     : transaction_(std::move(transaction)), walk_(std::move(walk)), what_(what) {
-  filled_at_ = transaction_->writes();
   transaction_->use([&](db::OptimisticTransaction& t) {
+    filled_at_ = writes_now();
     at_ = t.NewIterator(family_of(map));
     begin();
     transaction_->add(this);
@@ -41,7 +40,7 @@ void Entries::drop() {
   const std::lock_guard lock(mutex_);
   delete at_;
   at_ = nullptr;
-  dropped_ = true;
+  ahead_.clear();  // reading on raises the reason
 }
 
 /// Frees the iterator.
@@ -90,70 +89,81 @@ bool Entries::in_range() const {
                                         : !walk_.stop || at_->key().compare(*walk_.stop) < 0);
 }
 
-db::Status Entries::fill(std::deque<KeyAndValue>* ahead, size_t most) {
+db::Status Entries::fill() {
+  const size_t most = std::min(next_size_, left());
   size_t bytes = 0;
-  for (size_t n = 0; n < std::min(next_size_, most) && bytes < kMostBytesAhead; ++n) {
+  for (size_t n = 0; n < most && bytes < kMostBytesAhead; ++n) {
     if (!at_next_) {
       walk_.reverse ? at_->Prev() : at_->Next();
     }
-    at_next_ = false;
+    at_next_ = true;
     if (!in_range()) {
       ended_ = true;
       break;
     }
-    ahead->emplace_back(at_->key().ToString(), at_->value().ToString());
-    bytes += ahead->back().first.size() + ahead->back().second.size();
+    ahead_.emplace_back(at_->key().ToString(), at_->value().ToString());
+    at_next_ = false;
+    bytes += ahead_.back().first.size() + ahead_.back().second.size();
   }
   next_size_ = std::min(2 * next_size_, kMostAhead);
   return at_->status();
 }
 
-void Entries::read_on() {
-  const bool restart = outdated();
-  const std::optional<std::string> last = restart ? last_ : std::nullopt;
-  const size_t most = walk_.limit.value_or(SIZE_MAX) - returned_;
-  std::deque<KeyAndValue> more;
-  const auto work = [&] {
-    const std::lock_guard lock(mutex_);
-    if (at_ == nullptr || (ended_ && !restart)) {
-      return db::Status::OK();
-    }
-    if (restart) {
-      last ? resume(*last) : begin();
-      ended_ = false;
-      next_size_ = 1;
-    }
-    return fill(&more, most);
-  };
-  if (restart) {
+/// Reads on if no entry is ahead, or anew if the transaction has written.
+db::Status Entries::read_on() {
+  if (at_ == nullptr || left() == 0) {
+    return db::Status::OK();
+  }
+  if (const uint64_t writes = writes_now(); writes != filled_at_) {
     ahead_.clear();
-    filled_at_ = transaction_->writes();
+    last_ ? resume(*last_) : begin();
+    ended_ = false;
+    next_size_ = 1;
+    filled_at_ = writes;
+  }
+  return ended_ || !ahead_.empty() ? at_->status() : fill();
+}
+
+std::optional<Entries::KeyAndValue> Entries::take() {
+  if (ahead_.empty() || filled_at_ != writes_now()) {
+    return std::nullopt;
   }
   if (transaction_ != nullptr) {
-    transaction_->use([&](db::OptimisticTransaction& /*t*/) { return work(); });
-  } else {
-    database_->read([&](db::DB& /*db*/) { return work(); });
+    last_ = ahead_.front().first;
   }
-  std::move(more.begin(), more.end(), std::back_inserter(ahead_));
+  std::optional<KeyAndValue> entry = std::move(ahead_.front());
+  ahead_.pop_front();
+  ++returned_;
+  return entry;
 }
 
 nb::object Entries::next() {
-  if (dropped_) {
-    ahead_.clear();  // reading on raises the reason
+  std::optional<KeyAndValue> found;
+  bool more = !over_;
+  if (const std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock()) {
+    more = more && left() != 0;
+    found = take();
   }
-  if (!over_ && (ahead_.empty() || outdated()) && returned_ < walk_.limit.value_or(SIZE_MAX)) {
-    read_on();
+  if (!found && more) {
+    const auto work = [&] {
+      const std::lock_guard lock(mutex_);
+      db::Status status = read_on();
+      if (status.ok()) {
+        found = take();
+      }
+      return status;
+    };
+    if (transaction_ != nullptr) {
+      transaction_->use([&](db::OptimisticTransaction& /*t*/) { return work(); });
+    } else {
+      database_->read([&](db::DB& /*db*/) { return work(); });
+    }
   }
-  if (ahead_.empty()) {
+  if (!found) {
     end();  // now, not when Python collects this object
     throw nb::stop_iteration();
   }
-  const KeyAndValue entry = std::move(ahead_.front());
-  ahead_.pop_front();
-  ++returned_;
-  if (transaction_ != nullptr) {
-    last_ = entry.first;
-  }
+  const KeyAndValue& entry = *found;
   if (what_ == What::keys) {
     return to_python(entry.first);
   }

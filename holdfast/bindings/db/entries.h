@@ -3,7 +3,6 @@
 // Walks over a database for Python.
 #pragma once
 
-#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -49,36 +48,36 @@ class Entries final : public Dependent {
   static constexpr size_t kMostAhead = 64;
   static constexpr size_t kMostBytesAhead = 256 << 10;
 
-  /// Returns whether the transaction has written since it was read.
-  bool outdated() const { return transaction_ != nullptr && transaction_->writes() != filled_at_; }
-  void read_on();
+  uint64_t writes_now() const { return transaction_ == nullptr ? 0 : transaction_->writes(); }
   void end();
 
-  // Without the interpreter's lock.
+  // With mutex_.
+  /// Returns how many entries may still be returned.
+  size_t left() const { return walk_.limit.value_or(SIZE_MAX) - returned_; }
+  std::optional<KeyAndValue> take();
+  db::Status read_on();
   void begin();
   void resume(const std::string& last);
   void seek_before(const std::string& key);
   bool in_range() const;
-  db::Status fill(std::deque<KeyAndValue>* ahead, size_t most);
+  db::Status fill();
 
   std::shared_ptr<Database> database_;        ///< null: walks a transaction
   std::shared_ptr<Transaction> transaction_;  ///< null: walks a database
   const Walk walk_;
   const What what_;
 
-  std::mutex mutex_;  ///< guards the next four members
+  std::mutex mutex_;  ///< guards the members below. No thread waits for it with Python's lock
   db::Iterator* at_ = nullptr;
   bool at_next_ = false;  ///< at_ is at the next entry to read, not at the last one that was read
   bool ended_ = false;
   size_t next_size_ = 1;
-
-  std::atomic<bool> dropped_{false};
-  // The interpreter's lock guards these.
   std::deque<KeyAndValue> ahead_;
   std::optional<std::string> last_;  ///< the key of the last entry returned
   size_t returned_ = 0;
   uint64_t filled_at_ = 0;  ///< the transaction's writes when it was read
-  bool over_ = false;
+
+  bool over_ = false;  ///< guarded by the interpreter's lock
 };
 
 }  // namespace holdfast::bindings

@@ -65,8 +65,8 @@ void Transaction::remove(Dependent* walk) {
 void Transaction::put(nb::handle key, nb::handle value, const Map* map) {
   const Bytes name(key);
   const Bytes content(value);
-  ++writes_;
   use([&](db::OptimisticTransaction& t) {
+    ++writes_;
     t.Put(family_of(map), name, content);
     return db::Status::OK();
   });
@@ -75,8 +75,8 @@ void Transaction::put(nb::handle key, nb::handle value, const Map* map) {
 size_t Transaction::erase_range(const std::optional<std::string>& start,
                                 const std::optional<std::string>& stop, const Map* map) {
   size_t deleted = 0;
-  ++writes_;
   use([&](db::OptimisticTransaction& t) {
+    ++writes_;
     return bindings::erase_range(t, map, start, stop, &deleted);
   });
   return deleted;
@@ -84,8 +84,8 @@ size_t Transaction::erase_range(const std::optional<std::string>& start,
 
 void Transaction::erase(nb::handle key, const Map* map) {
   const Bytes name(key);
-  ++writes_;
   use([&](db::OptimisticTransaction& t) {
+    ++writes_;
     t.Delete(family_of(map), name);
     return db::Status::OK();
   });

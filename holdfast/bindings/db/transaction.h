@@ -3,6 +3,7 @@
 // Transactions for Python.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -47,7 +48,7 @@ class Transaction final : public Dependent {
       return transaction_ == nullptr ? over() : work(*transaction_);
     });
   }
-  /// Returns the number of writes so far. With the interpreter's lock.
+  /// Returns the number of writes so far. It changes inside use() only.
   uint64_t writes() const { return writes_; }
   /// Registers a walk, inside use(). The transaction's end drops it.
   void add(Dependent* walk) { walks_.insert(walk); }
@@ -60,7 +61,7 @@ class Transaction final : public Dependent {
   }
 
   std::shared_ptr<Database> database_;
-  uint64_t writes_ = 0;
+  std::atomic<uint64_t> writes_ = 0;
   std::mutex mutex_;
   db::OptimisticTransaction* transaction_ = nullptr;
   std::set<Dependent*> walks_;
