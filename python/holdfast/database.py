@@ -75,6 +75,8 @@ def open(
     DamagedError. `verify_reads` compares each page that a read outside of transactions needs with
     its checksum, in a file that has a journal.
     """
+    if not isinstance(engine_options, Mapping | None):
+        raise TypeError(f"engine_options is a mapping from str, not {engine_options!r}")
     return Database(
         native().open(
             os.fsencode(path),
@@ -178,9 +180,12 @@ class Database(Writable):
         The name goes first, the entries follow in several writes. After a crash in between, the
         next opening deletes the rest.
         """
-        found = self._native.open_map(named, False, None) if isinstance(named, str) else named._map
-        if found is not None:
-            self._native.drop_map(found)
+        found = getattr(named, "_map", None)
+        if isinstance(named, str):
+            found = self._native.open_map(named, False, None)
+        if found is None:
+            raise TypeError(f"drop_map takes a named map or its name, not {named!r}")
+        self._native.drop_map(found)
 
     def transact(self, body: Callable[[Transaction], T]) -> T:
         """Runs body(transaction) and makes its writes durable, all or none; returns its result.

@@ -55,7 +55,7 @@ class Writable(State, MutableMapping[bytes, bytes]):
     def setdefault(self, key: Bytes, default: Bytes = b"") -> bytes:
         return self._database().transact(lambda t: t.map(self).setdefault(key, default))
 
-    def update(self, *others: Any, **more: Bytes) -> None:
+    def update(self, /, *others: Any, **more: Bytes) -> None:
         """Takes the arguments of dict.update, and puts all entries in one write."""
         new = dict(*others, **more)
         if any(value is None for value in new.values()):  # to write() that is a deletion

@@ -92,6 +92,8 @@ class Transaction(TransactionMap):
         """
         if isinstance(named, str):
             return TransactionMap(self._native, self._database.open_map(named, False, None))
+        if not hasattr(named, "_map"):
+            raise TypeError(f"a map is a name or an object that db.map returns, not {named!r}")
         if named._map is None and named._native is not self._database:
             raise errors.database_error("misuse", f"{named!r} belongs to another database")
         return TransactionMap(self._native, named._map)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranges of a database or a snapshot as views, like those of a dict."""
 
+import sys
 from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
@@ -12,8 +13,12 @@ T_co = TypeVar("T_co", covariant=True)
 _KEYS, _VALUES, _ITEMS = range(3)
 
 
+def encoded(value: Any) -> Any:
+    return value.encode() if isinstance(value, str) else value
+
+
 def as_bytes(key: Any) -> bytes:
-    return key.encode() if isinstance(key, str) else bytes(memoryview(key))
+    return bytes(memoryview(encoded(key)))
 
 
 def after_prefix(prefix: bytes) -> bytes | None:
@@ -51,7 +56,7 @@ class Walk:
             None if start is None else as_bytes(start),
             None if stop is None else as_bytes(stop),
             reverse,
-            limit,
+            limit if limit is None else min(limit, sys.maxsize),
         )
 
     def backwards(self) -> "Walk":
@@ -122,6 +127,7 @@ class Values(_View[bytes], ValuesView[bytes]):
         self._walk = walk
 
     def __contains__(self, value: object) -> bool:
+        value = encoded(value)
         return any(value == other for other in self)
 
 
@@ -136,7 +142,7 @@ class Items(_View[tuple[bytes, bytes]], ItemsView[bytes, bytes]):
     def __contains__(self, item: object) -> bool:
         if not isinstance(item, tuple) or len(item) != 2:
             return False
-        key, value = item
+        key, value = item[0], encoded(item[1])
         if self._walk.limit is not None:
             return any((as_bytes(key), value) == other for other in self)
         return value is not None and self._walk.holds(key) and self._source._find(key) == value

@@ -46,6 +46,9 @@ Bytes::Bytes(nb::handle from) {
   } else {
     Py_buffer view;
     if (PyObject_GetBuffer(from.ptr(), &view, PyBUF_SIMPLE) != 0) {
+      if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) {
+        throw nb::python_error();  // a buffer with gaps, or one that has been released
+      }
       PyErr_Clear();
       const std::string type = nb::cast<std::string>(nb::str(from.type().attr("__name__")));
       throw nb::type_error(("keys and values are bytes or str, not " + type).c_str());

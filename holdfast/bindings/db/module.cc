@@ -135,19 +135,20 @@ class NamedMaps {
       return nullptr;
     }
     if (PyUnicode_Check(named.ptr())) {
-      const std::string name = nb::cast<std::string>(named);
+      const std::string name = db::Slice(Bytes(named)).ToString();
       auto& map = by_name_[name];
       if (map == nullptr) {
         map.reset(open_map(database_, named, false, nullptr));
       }
       return map->family();
     }
-    if (!nb::hasattr(named, "_map")) {
+    const nb::object map = nb::getattr(named, "_map", nb::handle());
+    const Map* found = nullptr;
+    if (!map.is_valid() || !nb::try_cast(map, found)) {
       throw nb::type_error("a change is (key, value), or (map, key, value) with a map or its name");
     }
-    const nb::object map = named.attr("_map");
-    if (!map.is_none()) {
-      return nb::cast<const Map*>(map)->family();
+    if (found != nullptr) {
+      return found->family();
     }
     const Database* owner = nullptr;
     if (!nb::try_cast(named.attr("_native"), owner) || owner != &database_) {
