@@ -84,3 +84,24 @@ def test_a_buffer_that_cannot_be_read_says_why(db):
     with pytest.raises(BufferError, match="contiguous"):
         db["key"] = memoryview(b"a-b-c-")[::2]
     assert len(db) == 0
+
+
+def test_a_buffer_is_free_after_a_call_without_memory(tmp_path):
+    program = """
+import mmap, resource, sys
+import holdfast
+with holdfast.open(sys.argv[1], domain="process", max_bytes=64 << 20) as db:
+    large = mmap.mmap(-1, 1 << 30)
+    with open("/proc/self/statm") as file:
+        bytes_now = int(file.read().split()[0]) * mmap.PAGESIZE
+    resource.setrlimit(resource.RLIMIT_AS, (bytes_now + (64 << 20), resource.RLIM_INFINITY))
+    for call in (lambda: db.put("key", large), lambda: db.get(large)):
+        try:
+            call()
+        except MemoryError:
+            continue
+        sys.exit("there was memory")
+    large.close()  # BufferError, if a call still held its bytes
+    db["key"] = "value"
+"""
+    subprocess.run([sys.executable, "-c", program, tmp_path / "a.db"], check=True, timeout=600)

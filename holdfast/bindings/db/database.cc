@@ -53,8 +53,8 @@ Bytes::Bytes(nb::handle from) {
       const std::string type = nb::cast<std::string>(nb::str(from.type().attr("__name__")));
       throw nb::type_error(("keys and values are bytes or str, not " + type).c_str());
     }
+    const std::unique_ptr<Py_buffer, decltype(&PyBuffer_Release)> held(&view, PyBuffer_Release);
     copy_.assign(static_cast<const char*>(view.buf), static_cast<size_t>(view.len));
-    PyBuffer_Release(&view);
     slice_ = copy_;
   }
 }
@@ -158,12 +158,14 @@ void Database::finish() {
 
 Snapshot::Snapshot(std::shared_ptr<Database> database) : database_(std::move(database)) {
   database_->read([&](db::DB& db) {
-    db_ = &db;
-    snapshot_ = db.GetSnapshot();
-    if (snapshot_ == nullptr) {
+    const auto release = [&](const db::Snapshot* snapshot) { db.ReleaseSnapshot(snapshot); };
+    std::unique_ptr<const db::Snapshot, decltype(release)> opened(db.GetSnapshot(), release);
+    if (opened == nullptr) {
       return db::Status::IOError("no snapshot could be opened; the database may have failed");
     }
     database_->add(this);
+    db_ = &db;
+    snapshot_ = opened.release();
     return db::Status::OK();
   });
 }

@@ -181,7 +181,7 @@ class Database : public std::enable_shared_from_this<Database> {
 /// The handle of a named map. It may outlive its database.
 class Map {
  public:
-  explicit Map(db::ColumnFamilyHandle* family) : family_(family) {}
+  explicit Map(std::unique_ptr<db::ColumnFamilyHandle> family) : family_(std::move(family)) {}
   const db::ColumnFamilyHandle* family() const { return family_.get(); }
   db::ColumnFamilyHandle* family() { return family_.get(); }
 

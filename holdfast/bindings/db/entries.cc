@@ -9,9 +9,11 @@ Entries::Entries(std::shared_ptr<Database> database, Snapshot* snapshot, const M
                  What what)
     : database_(std::move(database)), walk_(std::move(walk)), what_(what) {
   auto make = [&](db::DB& db, const db::Snapshot* as_of) {
-    at_ = db.NewIterator(database_->reading(as_of), family_of(map));
+    std::unique_ptr<db::Iterator> at(db.NewIterator(database_->reading(as_of), family_of(map)));
+    at_ = at.get();
     begin();
     database_->add(this);
+    at.release();  // drop() deletes it
     return db::Status::OK();
   };
   if (snapshot != nullptr) {
@@ -25,9 +27,11 @@ Entries::Entries(std::shared_ptr<Transaction> transaction, const Map* map, Walk 
     : transaction_(std::move(transaction)), walk_(std::move(walk)), what_(what) {
   transaction_->use([&](db::OptimisticTransaction& t) {
     filled_at_ = writes_now();
-    at_ = t.NewIterator(family_of(map));
+    std::unique_ptr<db::Iterator> at(t.NewIterator(family_of(map)));
+    at_ = at.get();
     begin();
     transaction_->add(this);
+    at.release();  // drop() deletes it
     return db::Status::OK();
   });
 }

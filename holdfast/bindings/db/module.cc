@@ -83,7 +83,8 @@ Map* open_map(Database& database, nb::handle name, bool create, Snapshot* snapsh
   if (family == nullptr) {
     database.write([&](db::DB& db) { return db.OpenColumnFamily(text, true, &family); });
   }
-  return new Map(family);
+  std::unique_ptr<db::ColumnFamilyHandle> owned(family);
+  return new Map(std::move(owned));
 }
 
 void drop_map(Database& database, Map& map) {

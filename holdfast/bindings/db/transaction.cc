@@ -12,11 +12,12 @@ Transaction::Transaction(std::shared_ptr<Database> database, bool exclusive)
   }
   try {
     database_->read([&](db::DB& db) {
-      transaction_ = db.BeginTransaction();
-      if (transaction_ == nullptr) {
+      std::unique_ptr<db::OptimisticTransaction> begun(db.BeginTransaction());
+      if (begun == nullptr) {
         return db::Status::IOError("no transaction could begin; the database may have failed");
       }
       database_->add(this);
+      transaction_ = begun.release();
       return db::Status::OK();
     });
   } catch (...) {
