@@ -140,6 +140,24 @@ TEST_F(DbOutOfMemoryTest, ASnapshotFailsAlone) {
   }
 }
 
+// Later ones find memory that the first one has taken.
+TEST_F(DbOutOfMemoryTest, TheFirstSnapshotFailsAlone) {
+  bool failed = true;
+  for (uint64_t n = 0; failed; ++n) {
+    SCOPED_TRACE(n);
+    DbFile file;
+    put(*file, key(1), "value");
+    const Snapshot* first = nullptr;
+    failed = Versions::fails(n, [&] { first = file->GetSnapshot(); });
+    const Snapshot* const second = file->GetSnapshot();
+    put(*file, key(1), "changed");
+    EXPECT_EQ(get(*file, key(1), second), "value");
+    file->ReleaseSnapshot(second);
+    file->ReleaseSnapshot(first);
+    expect_tidy(file);
+  }
+}
+
 /// A transaction and all kinds of iterators over it and over the database.
 TEST_F(DbOutOfMemoryTest, AViewEndsWithTheCallThatFails) {
   const std::string long_key = kLong;

@@ -375,8 +375,9 @@ class Snapshots {
     constexpr size_t kAtOnce = 256;
     const size_t rows = View<M>::rows_for(slots);
     if (rows_left_ < rows) {
-      rows_left_ = std::max(rows, kAtOnce);
-      rows_ = make_array<typename View<M>::Row>(machine_, rows_left_);
+      const size_t taken = std::max(rows, kAtOnce);
+      rows_ = make_array<typename View<M>::Row>(machine_, taken);
+      rows_left_ = taken;  // not before: there may be no memory for them
     }
     view->set_rows(rows_, rows);
     rows_ += rows;
