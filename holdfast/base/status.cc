@@ -33,6 +33,8 @@ const char* to_string(Code code) {
       return "i/o error";
     case Code::unsupported:
       return "unsupported";
+    case Code::too_large:
+      return "too large";
   }
   return "unknown";
 }

@@ -24,14 +24,20 @@ enum class Code {
   busy,          ///< the heap is open elsewhere, or its address is taken
   wrong_format,  ///< not a heap, a newer format, or another engine's heap
   corrupt,       ///< bytes on the medium contradict each other
-  out_of_space,  ///< heap, log or disk is full
+  out_of_space,  ///< heap or disk is full
   too_many_threads,
   type_mismatch,  ///< a root holds another type, size or version
   io_error,       ///< the medium has failed; the heap refuses all calls until it is opened again
   unsupported,    ///< this computer or this build cannot do it
+  too_large,      ///< the transaction does not fit into the engine's log; smaller ones may
 };
 
 const char* to_string(Code code);
+
+/// Returns whether an operation failed for lack of room, which changed nothing.
+inline bool lacks_room(Code code) {
+  return code == Code::out_of_space || code == Code::too_large;
+}
 
 /// The outcome of an operation that is expected to fail at times. The message names the file or
 /// object, the problem, and a remedy.

@@ -47,6 +47,7 @@ Status::Kind Status::kind() const {
     case Code::permission_denied:
     case Code::busy:
     case Code::out_of_space:
+    case Code::too_large:
     case Code::too_many_threads:
     case Code::io_error:
       return Kind::io_error;

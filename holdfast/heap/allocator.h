@@ -25,8 +25,8 @@ class Compaction;
 /// transaction, so a rollback undoes its work, too.
 ///
 /// Cost: a few field stores per call, and no search for a block that shares a chunk. A size class
-/// keeps its chunks until Compaction. Threads reuse freed blocks within the class, and pass them on
-/// through the depot in batches. Neighbouring free runs are merged, and a run at the end goes back
+/// keeps its chunks until Compaction, which a full heap does by itself. Threads reuse freed blocks
+/// within the class, and pass them on through the depot in batches. Neighbouring free runs are merged, and a run at the end goes back
 /// to the chunks that were never used.
 ///
 /// Partitions. A transaction that names partitions uses the arena and the depot of the first one.
@@ -78,6 +78,7 @@ class Allocator {
     }
     ArenaClass<E>& a = arena_class(size_class, slot);
     if (void* block = allocate_listed(a, size_class)) {
+      mark_allocated(block);
       // After a rollback the block is in its list again, so its links must be restored. Only the
       // bytes behind them are fresh.
       if (bytes > sizeof(FreeBlock<E>)) {
@@ -174,19 +175,18 @@ class Allocator {
     return static_cast<size_t>(static_cast<const std::byte*>(block) - data_) & (chunk_ - 1);
   }
 
-  /// Returns a block that was freed before, or null. Behind a batch of blocks that leave draining
-  /// chunks it prefers a new chunk: there may be thousands of them, too many for one transaction.
+  /// Returns a block that was freed before, or null. It drops a few draining blocks at most, because
+  /// a transaction with all of them might not fit into a log.
   void* allocate_listed(ArenaClass<E>& a, size_t size_class) {
-    FreeBlock<E>* block = pop(a, size_class);
-    for (uint64_t left = 1; block != nullptr && leave_draining_chunk(block); ++left) {
-      block = left >= kBatch && has_chunk() ? nullptr : pop(a, size_class);
+    for (int draining = 0; draining < 4; ++draining) {
+      FreeBlock<E>* block = pop(a, size_class);
+      if (block == nullptr || !is_draining(block)) {
+        return block;
+      }
+      Chunk* chunk = chunk_at(index_of(block));
+      chunk->bytes = chunk->bytes + 1;
     }
-    return block == nullptr ? nullptr : mark_allocated(block);
-  }
-  /// Returns whether take_chunks(1) finds one. A partition may not take each free run.
-  bool has_chunk() {
-    use_metadata<E>();
-    return header_->top < header_->limit || (!partition_ && header_->free_runs.load() != nullptr);
+    return nullptr;
   }
 
   FreeBlock<E>* pop(ArenaClass<E>& a, size_t size_class) {
@@ -218,24 +218,10 @@ class Allocator {
     return batch;
   }
 
-  /// If the block's chunk is draining, counts the block, which is in no list any more. The last
-  /// one makes the chunk a free run. Returns whether it is draining.
-  bool leave_draining_chunk(FreeBlock<E>* block) {
-    Chunk* chunk = chunk_at(index_of(block));
-    if (!shape_.has_maps() || chunk->kind != static_cast<uint64_t>(ChunkKind::draining)) {
-      return false;
-    }
-    const uint64_t left = chunk->bytes + 1;
-    chunk->bytes = left;
-    const uint64_t size_class = chunk->detail;
-    if (size_class >= kClasses) [[unlikely]] {
-      throw_damaged("the size class of a chunk");
-    }
-    if (left == shape_.blocks_per_chunk(size_class)) {
-      chunk->detail = 1;
-      free_run(chunk);
-    }
-    return true;
+  /// Returns whether the block is to leave the lists, and to be counted in its chunk.
+  bool is_draining(const FreeBlock<E>* block) {
+    return shape_.has_maps() &&
+           chunk_at(index_of(block))->kind == static_cast<uint64_t>(ChunkKind::draining);
   }
 
   void* allocate_fresh(ArenaClass<E>& a, size_t size_class) {
@@ -254,7 +240,8 @@ class Allocator {
     }
     HeapBounds<Owner>().check(block, bytes);
     a.fresh = block + bytes;
-    return mark_allocated(block);
+    mark_allocated(block);
+    return block;
   }
 
   /// The chunk may have held other blocks before.
@@ -264,7 +251,7 @@ class Allocator {
   }
 
   /// Both change the block's bit in the map, which must have the other value.
-  void* mark_allocated(void* block) {
+  void mark_allocated(void* block) {
     if (shape_.has_maps()) {
       Field<uint64_t, E>& word = map_word(block);
       const uint64_t bit = Chunk::map_bit(offset_in_chunk(block));
@@ -274,7 +261,6 @@ class Allocator {
       }
       word = bits | bit;
     }
-    return block;
   }
   void mark_free(void* block) {
     if (shape_.has_maps()) {

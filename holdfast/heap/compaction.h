@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finding the space of a heap that can go back to the file system.
+// Finding the space of a heap that can serve other sizes, or go back to the file system.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@ namespace holdfast {
 /// Collects free space in small transactions. Other transactions may run meanwhile, and a crash
 /// between two of them loses nothing.
 ///
-/// A chunk without allocated blocks begins to drain: its blocks leave the free lists one by one,
-/// and with the last one it becomes a free run. A block that is met in a list afterwards, by an
-/// allocation or by this class, leaves its chunk instead of being handed out.
+/// A chunk without allocated blocks begins to drain: its blocks leave the free lists, and are
+/// counted in the chunk. An allocation that meets one does the same instead of handing it out. Once
+/// all have left, this class makes the chunk a free run.
 ///
 /// A run whose pages are given back is parked meanwhile, so that no transaction takes it. A heap
 /// that was interrupted then links the parked run again when it is opened.
@@ -90,6 +90,9 @@ class Compaction {
           drain_depot(own.depot[c], c, partition);
         }
       }
+    }
+    for (const uint64_t index : draining_) {
+      update_([&] { free_drained(allocator().chunk_at(index)); });
     }
   }
 
@@ -184,34 +187,24 @@ class Compaction {
 
   /// In a transaction.
   bool can_drain(Chunk* chunk) {
-    if (chunk->kind != static_cast<uint64_t>(ChunkKind::shared) || allocated_blocks(chunk) != 0) {
-      return false;
-    }
-    // Blocks that were never handed out are in no list.
-    const size_t c = chunk->detail % kClasses;
-    const std::byte* const end = reinterpret_cast<std::byte*>(chunk) + header_->chunk_bytes.load();
-    const size_t bytes = header_->shape().sizes()[c];
-    const uint64_t arenas = header_->arena_count + header_->partitions;
-    for (uint64_t a = 0; a < arenas; ++a) {
-      ArenaClass<E>& arena = header_->any_arena(a).classes[c];
-      if (arena.fresh_end.load() == end && arena.fresh.load() + bytes <= end) {
-        return false;
-      }
-    }
-    return true;
+    return chunk->kind == static_cast<uint64_t>(ChunkKind::shared) && allocated_blocks(chunk) == 0;
   }
 
-  /// In a transaction. Arenas whose used-up fresh space is in the chunk forget it.
-  void forget_fresh_space(Chunk* chunk, size_t c) {
+  /// In a transaction. The arena whose fresh space is in the chunk forgets it. Returns the number of
+  /// blocks there that were never handed out, and so are in no list.
+  uint64_t forget_fresh_space(Chunk* chunk, size_t c) {
     const std::byte* const end = reinterpret_cast<std::byte*>(chunk) + header_->chunk_bytes.load();
     const uint64_t arenas = header_->arena_count + header_->partitions;
     for (uint64_t a = 0; a < arenas; ++a) {
       ArenaClass<E>& arena = header_->any_arena(a).classes[c];
       if (arena.fresh_end.load() == end) {
+        const auto left = static_cast<uint64_t>(end - arena.fresh.load());
         arena.fresh = nullptr;
         arena.fresh_end = nullptr;
+        return left / header_->shape().sizes()[c];
       }
     }
+    return 0;
   }
 
   /// Marks the chunks that can drain. Before, ends the sweep of a compaction that has failed.
@@ -221,6 +214,7 @@ class Compaction {
     read_([&] {
       found.clear();
       unswept = header_->swept.load() != nullptr;
+      draining_.clear();
       drains_ = {};
       arenas_ = header_->arena_count;
       partitions_ = header_->partitions;
@@ -234,6 +228,7 @@ class Compaction {
         const uint64_t detail = chunk->detail;
         if (kind == ChunkKind::draining) {  // an earlier compaction was interrupted
           drains_[detail % kClasses] = true;
+          draining_.push_back(at);
         } else if (can_drain(chunk)) {
           found.push_back(at);
         }
@@ -253,15 +248,23 @@ class Compaction {
           for (size_t offset = 0; offset < header_->chunk_bytes; offset += 64 * kBlockUnit) {
             chunk->map_word(offset).promote();
           }
-          chunk->bytes = 0;
-          chunk->kind = static_cast<uint64_t>(ChunkKind::draining);
           drains = chunk->detail % kClasses;
-          forget_fresh_space(chunk, *drains);
+          chunk->bytes = forget_fresh_space(chunk, *drains);
+          chunk->kind = static_cast<uint64_t>(ChunkKind::draining);
         }
       });
       if (drains) {
         drains_[*drains] = true;
+        draining_.push_back(index);
       }
+    }
+  }
+
+  /// In a transaction. Makes a free run of a draining chunk that all blocks have left.
+  void free_drained(Chunk* chunk) {
+    if (chunk->bytes == header_->shape().blocks_per_chunk(chunk->detail % kClasses)) {
+      chunk->detail = 1;
+      allocator().free_run(chunk);
     }
   }
 
@@ -326,20 +329,65 @@ class Compaction {
     return blocks;
   }
   bool any_draining(const std::vector<FreeBlock<E>*>& blocks) {
+    return std::any_of(blocks.begin(), blocks.end(),
+                       [&](FreeBlock<E>* block) { return allocator().is_draining(block); });
+  }
+
+  /// In a transaction. Counts the draining ones of up to kBatch blocks in their chunks, and frees
+  /// the others. It stores once to each chunk and keeps the links between blocks, because logs may
+  /// be small.
+  void put_back(const std::vector<FreeBlock<E>*>& blocks, size_t c, Partitions partition) {
+    std::vector<FreeBlock<E>*> kept;
+    std::vector<uint64_t> leave;  // the number of the chunk of each block that leaves
     for (FreeBlock<E>* block : blocks) {
-      Chunk* chunk = allocator().chunk_at(allocator().index_of(block));
-      if (chunk->kind == static_cast<uint64_t>(ChunkKind::draining)) {
-        return true;
+      if (allocator().is_draining(block)) {
+        leave.push_back(allocator().index_of(block));
+      } else {
+        kept.push_back(block);
       }
     }
-    return false;
+    std::sort(leave.begin(), leave.end());
+    for (auto at = leave.begin(); at != leave.end();) {
+      const auto end = std::upper_bound(at, leave.end(), *at);
+      Chunk* chunk = allocator().chunk_at(*at);
+      chunk->bytes = chunk->bytes + static_cast<uint64_t>(end - at);
+      at = end;
+    }
+    if (!kept.empty()) {
+      free_together(kept, c, partition);
+    }
   }
-  void put_back(const std::vector<FreeBlock<E>*>& blocks, size_t c, Partitions partition) {
-    const int slot = static_cast<Context*>(E::Machine::context())->slot;
-    for (FreeBlock<E>* block : blocks) {
-      if (!allocator().leave_draining_chunk(block)) {
-        Allocator<E>(data_, partition).free_shared(block, c, slot);
-      }
+
+  void free_together(const std::vector<FreeBlock<E>*>& blocks, size_t c, Partitions partition) {
+    Allocator<E> own(data_, partition);
+    ArenaClass<E>& a = own.arena_class(c, static_cast<Context*>(E::Machine::context())->slot);
+    const uint64_t count = a.active_count;
+    const uint64_t fits = std::min<uint64_t>(blocks.size(), Allocator<E>::kBatch - count);
+    FreeBlock<E>* active = a.active;
+    for (uint64_t i = fits; i-- > 0; active = blocks[i]) {
+      link(blocks[i], active);
+    }
+    if (fits == blocks.size()) {
+      a.active = active;
+      a.active_count = count + fits;
+      return;
+    }
+    if (FreeBlock<E>* reserve = a.reserve) {
+      Field<FreeBlock<E>*, E>& depot = own.depot_of(c);
+      reserve->next_batch = depot.load();
+      depot = reserve;
+    }
+    a.reserve = active;
+    active = nullptr;
+    for (uint64_t i = blocks.size(); i-- > fits; active = blocks[i]) {
+      link(blocks[i], active);
+    }
+    a.active = active;
+    a.active_count = blocks.size() - fits;
+  }
+  void link(FreeBlock<E>* block, FreeBlock<E>* next) {
+    if (block->next.load() != next) {
+      block->next = next;
     }
   }
 
@@ -403,6 +451,7 @@ class Compaction {
   uint64_t partitions_ = 0;
   PartitionArena<E>* partition_arenas_ = nullptr;
   std::array<bool, kClasses> drains_{};  ///< size classes with draining chunks
+  std::vector<uint64_t> draining_;       ///< numbers of these chunks
 };
 
 }  // namespace holdfast

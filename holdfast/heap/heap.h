@@ -296,21 +296,9 @@ class Heap {
     return *c;
   }
 
-  /// Calls use(compaction). Returns the error of a transaction that fails.
   template <class F>
-  Status compacting(F&& use) {
-    const auto changing = [this](FunctionRef<void()> body) {
-      update(with_metadata<E>(body), Commit::durable).check();
-    };
-    const auto reading = [this](FunctionRef<void()> body) { read(with_metadata<E>(body)).check(); };
-    try {
-      Compaction<E> compaction(regions().data, changing, reading);
-      use(compaction);
-      return {};
-    } catch (const Error& error) {
-      return error.status();
-    }
-  }
+  Status compacting(F&& use, Commit commit = Commit::durable);
+  Status free_chunks();
   void discard(std::byte* p, size_t n);
 
   Status start(const Description* description, const std::string& engine, const Options& options,
@@ -354,9 +342,16 @@ class Heap {
   class Alone;
   struct Turns {
     Atomic<uint64_t> growing{};     // 1 while a thread makes the heap larger
-    Atomic<uint64_t> compacting{};  // 1 while a thread is in compact()
+    Atomic<uint64_t> compacting{};  // 1 while a thread frees chunks without blocks
   };
   class Lending;
+  /// What the last run of a body lacked.
+  struct Lack {
+    size_t data = 0;     ///< bytes that the data region must have; 0: it is large enough
+    uint64_t log = 0;    ///< bytes that the engine borrows; 0: none
+    bool freed = false;  ///< free_chunks() is not to be called for the body (again)
+  };
+  bool make_room(Lack& lack, Partitions partitions, FunctionRef<void()> body);
   Status grow(size_t bytes);
   size_t with_reserve(size_t bytes);
   Status grow_alone(size_t bytes, size_t wanted);
@@ -426,11 +421,14 @@ class Heap {
   }
 
   template <Context::Mode kMode>
-  [[gnu::always_inline]] Status run(Partitions partitions, FunctionRef<void()> body,
-                                    Commit commit) {
+  [[gnu::always_inline]] Status run(Partitions partitions, FunctionRef<void()> body, Commit commit,
+                                    Lack lack = {}) {
     const StoreScope<Machine, kMode == Context::Mode::update> storing(machine_);
     for (;;) {
       try {
+        if (lack.data + lack.log != 0 && !make_room(lack, partitions, body)) [[unlikely]] {
+          return {};
+        }
         const typename RunningTransactions<E>::Stay stay(running_);
         if constexpr (kMode == Context::Mode::update) {
           if (lag_) [[unlikely]] {
@@ -445,15 +443,9 @@ class Heap {
         }
         return {};
       } catch (const GrowthNeeded& need) {
-        if (Status status = grow(need.bytes); !status.ok()) {
-          return status;
-        }
+        lack.data = need.bytes;
       } catch (const LoanNeeded& need) {
-        if constexpr (kBorrows) {
-          return update_with_loan(partitions, body, need.bytes);
-        } else {
-          throw;
-        }
+        lack.log = need.bytes;
       } catch (const MediumFailure& failure) {
         return failure.status();
       } catch (const Error& error) {

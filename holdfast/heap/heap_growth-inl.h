@@ -62,41 +62,88 @@ Result<uint64_t> Heap<E>::compact() {
   if (!is_open(kMode)) {
     return why_not_ready(kMode);
   }
-  try {
+  uint64_t returned = 0;
+  const Status status = compacting([&](auto& compaction) {
     const Alone alone(machine_, turns_->compacting);
-    uint64_t returned = 0;
-    const Status status = compacting([&](auto& compaction) {
-      compaction.drain();
-      if constexpr (requires { machine_.medium().allocated_bytes(); }) {
-        const uint64_t before = machine_.medium().allocated_bytes();
-        running_.await_older();  // while all free space is there for others
-        compaction.for_each_free_run([&](std::byte* p, size_t n) {
-          running_.await_older();  // they may still load what has been freed there
-          discard(p, n);
-        });
-        const uint64_t after = machine_.medium().allocated_bytes();
-        returned = before - std::min(before, after);
-      }
-    });
-    return status.ok() ? Result<uint64_t>(returned) : Result<uint64_t>(status);
+    compaction.drain();
+    if constexpr (requires { machine_.medium().allocated_bytes(); }) {
+      const uint64_t before = machine_.medium().allocated_bytes();
+      running_.await_older();  // while all free space is there for others
+      compaction.for_each_free_run([&](std::byte* p, size_t n) {
+        running_.await_older();  // they may still load what has been freed there
+        discard(p, n);
+      });
+      const uint64_t after = machine_.medium().allocated_bytes();
+      returned = before - std::min(before, after);
+    }
+  });
+  return status.ok() ? Result<uint64_t>(returned) : Result<uint64_t>(status);
+}
+
+/// Calls use(compaction). Returns the error of a transaction that fails.
+template <class E>
+template <class F>
+Status Heap<E>::compacting(F&& use, Commit commit) {
+  constexpr auto kMode = Context::Mode::update;
+  const auto changing = [&](FunctionRef<void()> body) {
+    auto change = with_metadata<E>(body);
+    with_slot([&] {
+      // It frees no chunks for its own room, because one thread at a time does so.
+      return is_open(kMode) ? run<kMode>(Partitions::all(), change, commit, {.freed = true})
+                            : why_not_ready(kMode);
+    }).check();
+  };
+  const auto reading = [this](FunctionRef<void()> body) { read(with_metadata<E>(body)).check(); };
+  try {
+    Compaction<E> compaction(regions().data, changing, reading);
+    use(compaction);
+    return {};
   } catch (const MediumFailure& failure) {  // while it waited
     return failure.status();
+  } catch (const Error& error) {
+    return error.status();
   }
+}
+
+/// Frees the chunks without allocated blocks, for blocks of any size.
+template <class E>
+Status Heap<E>::free_chunks() {
+  const auto drain = [&](auto& compaction) {
+    const Alone alone(machine_, turns_->compacting);
+    compaction.drain();
+  };
+  return compacting(drain, Commit::later);
+}
+
+/// Makes room for a body that lacks it. Returns whether the body is to run now; false if it has
+/// run, with a loan. Throws Error if there is no room, even after free_chunks(). The latter is
+/// called without Alone(growing), which its transactions may need.
+template <class E>
+bool Heap<E>::make_room(Lack& lack, Partitions partitions, FunctionRef<void()> body) {
+  Status status;
+  if constexpr (kBorrows) {
+    status = lack.log != 0 ? update_with_loan(partitions, body, lack.log) : grow(lack.data);
+  } else {
+    status = grow(lack.data);
+  }
+  if (lacks_room(status.code()) && !lack.freed && free_chunks().ok()) {
+    lack = {.freed = true};
+    return true;
+  }
+  status.check();
+  lack.data = 0;
+  return lack.log == 0;
 }
 
 template <class E>
 Status Heap<E>::grow(size_t bytes) {
-  try {
-    const Alone alone(machine_, turns_->growing);
-    if (regions().bytes < bytes) {
-      return grow_alone(bytes, with_reserve(bytes));
-    }
-    machine_.reach(Probe{"heap.grown_by_other"});
-    announce_room();  // it may have failed for a lack of memory, after a growth or a loan
-    return {};
-  } catch (const MediumFailure& failure) {
-    return failure.status();
+  const Alone alone(machine_, turns_->growing);
+  if (regions().bytes < bytes) {
+    return grow_alone(bytes, with_reserve(bytes));
   }
+  machine_.reach(Probe{"heap.grown_by_other"});
+  announce_room();  // it may have failed for a lack of memory, after a growth or a loan
+  return {};
 }
 
 /// Returns `bytes`, plus as much as the body has used that needs them. A body that runs out of room
@@ -160,14 +207,18 @@ class Heap<E>::Lending {
   Lending(const Lending&) = delete;
   Lending& operator=(const Lending&) = delete;
 
-  /// Lends `bytes`, and makes the data region larger if it has to.
-  Status lend(uint64_t bytes) {
+  /// Lends `bytes` behind the first `data` bytes of the data region, which it makes larger if it
+  /// has to. too_large: there is no room.
+  Status lend(uint64_t bytes, size_t data) {
     take_back();
     const uint64_t chunk = heap_.superblock().chunk_bytes;
     const uint64_t chunks = (bytes + chunk - 1) / chunk;
     // The update allocates about as much as it logs, if it makes new objects.
-    const Status roomy = lend(chunks, 2 * chunks, chunk);
-    return roomy.ok() ? roomy : lend(chunks, chunks, chunk);
+    Status status = lend(chunks, 2 * chunks, data / chunk, chunk);
+    status = status.ok() ? status : lend(chunks, chunks, data / chunk, chunk);
+    return status.code() == Code::out_of_space
+               ? Status(Code::too_large, status.message(), status.system_error())
+               : status;
   }
 
   void take_back() {
@@ -186,15 +237,15 @@ class Heap<E>::Lending {
   }
 
  private:
-  /// Lends the last `chunks` of `room` free ones.
-  Status lend(uint64_t chunks, uint64_t room, uint64_t chunk) {
+  /// Lends the last `chunks` of `room` free ones, behind the first `least` chunks of all.
+  Status lend(uint64_t chunks, uint64_t room, uint64_t least, uint64_t chunk) {
     for (uint64_t missing = 0;;) {
       auto lend = [&] {
         const uint64_t top = heap_.header()->top;
         const uint64_t all = heap_.regions().bytes / chunk;
-        missing = 0;
-        if (top + room > all) {
-          missing = top + room;
+        const uint64_t needed = std::max(top + room, least + chunks);
+        missing = needed > all ? needed : 0;
+        if (missing != 0) {
           return;
         }
         // The store of `top` conflicts with allocations that have seen the old limit.
@@ -219,38 +270,36 @@ class Heap<E>::Lending {
   bool lent_ = false;
 };
 
-/// Runs an update whose log does not fit into the engine's own.
+/// Runs an update that does not fit into the engine's log. too_large: the heap has no room for the
+/// loan. out_of_space: nor for the objects that the body makes.
 template <class E>
 Status Heap<E>::update_with_loan(Partitions partitions, FunctionRef<void()> body, uint64_t bytes) {
   machine_.reach(Probe{"heap.lends"});
-  try {
-    const Alone alone(machine_, turns_->growing);
-    Lending lending(*this);
-    Status status = lending.lend(bytes);
-    while (status.ok()) {
-      try {
-        const typename RunningTransactions<E>::Stay stay(running_);
-        call_update(*engine_, partitions, body, Commit::durable);
-        if (lag_) {
-          lag_->answer(Commit::durable);
-        }
-        lending.take_back();
-        return {};
-      } catch (const GrowthNeeded& need) {
-        machine_.reach(Probe{"heap.lends.body_grows"});
-        lending.take_back();
-        status = grow_alone(need.bytes + bytes, with_reserve(need.bytes) + bytes);
-      } catch (const LoanNeeded& need) {
-        machine_.reach(Probe{"heap.lends.more"});
-        bytes = std::max(bytes, need.bytes);
-      }
-      status = status.ok() ? lending.lend(bytes) : status;
+  const Alone alone(machine_, turns_->growing);
+  Lending lending(*this);
+  for (size_t data = 0;;) {
+    if (Status status = lending.lend(bytes, data); !status.ok()) {
+      return status;
     }
-    return status;
-  } catch (const MediumFailure& failure) {
-    return failure.status();
-  } catch (const Error& error) {
-    return error.status();
+    try {
+      const typename RunningTransactions<E>::Stay stay(running_);
+      call_update(*engine_, partitions, body, Commit::durable);
+      if (lag_) {
+        lag_->answer(Commit::durable);
+      }
+      lending.take_back();
+      return {};
+    } catch (const GrowthNeeded& need) {
+      machine_.reach(Probe{"heap.lends.body_grows"});
+      lending.take_back();
+      data = need.bytes;
+      if (Status status = grow_alone(data, with_reserve(data)); !status.ok()) {
+        return status;
+      }
+    } catch (const LoanNeeded& need) {
+      machine_.reach(Probe{"heap.lends.more"});
+      bytes = std::max(bytes, need.bytes);
+    }
   }
 }
 

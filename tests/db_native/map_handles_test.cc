@@ -159,6 +159,22 @@ TEST_P(DbMapHandles, AFullHeapDropsAMapAndOpens) {
   expect_tidy(file);
 }
 
+TEST_P(DbMapHandles, ADropLeavesItsRoomToValuesOfOtherSizes) {
+  file.options.initial_bytes = 1 << 20;
+  file.options.max_bytes = 4 << 20;
+  const Handle big = map("big");
+  Status status;
+  for (int i = 0; status.ok(); ++i) {
+    status = file->Put({}, big.get(), std::to_string(i), std::string(3000, 'b'));
+  }
+  EXPECT_TRUE(status.IsIOError()) << status.ToString();
+  ASSERT_TRUE(file->DropColumnFamily(big.get()).ok());
+  for (int i = 0; i < 1000; ++i) {
+    put(*file, std::to_string(i), std::string(1000, 's'));
+  }
+  expect_tidy(file);
+}
+
 TEST_P(DbMapHandles, ADropFreesTheEntriesAtOnce) {
   const Handle users = map("users");
   put(*file, users, "long", std::string(300'000, 'l'));

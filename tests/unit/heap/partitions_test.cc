@@ -156,9 +156,9 @@ TEST_P(HeapPartitions, CompactionGivesBackChunksAndKeepsTheOthersApart) {
   const uint64_t before = heap_->space().value().untouched;
   machine_->run_threads(1, [&](int) { heap_->compact().status().check(); });
   expect_sound({{kept, kSmall}});
-  // Chunks that only partition 1 could use hold a large block now.
+  // Chunks that only partition 1 could use hold a large block now, or are as if never used.
   const std::vector<void*> large = allocate(Partitions::all(), 1, kLarge);
-  EXPECT_EQ(heap_->space().value().untouched, before);
+  EXPECT_GE(heap_->space().value().untouched, before);
   free(Partitions::all(), large, kLarge);
   first = allocate({0}, 300);
   second = allocate({1}, 300);
