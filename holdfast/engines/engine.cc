@@ -100,13 +100,13 @@ Error too_many_threads() {
 
 Error log_too_small(uint64_t bytes) {
   return Error(
-      Status(Code::out_of_space,
+      Status(Code::too_large,
              "the transaction stores more than its log holds (" + std::to_string(bytes) +
                  " bytes); create the heap with a larger log_bytes, or split the transaction"));
 }
 
 Error undo_log_full(uint64_t bytes) {
-  return Error(Status(Code::out_of_space,
+  return Error(Status(Code::too_large,
                       "the transaction's undo log is full (" + std::to_string(bytes) +
                           " bytes); create the heap with a larger option log_bytes, or split the "
                           "transaction"));

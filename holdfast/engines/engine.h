@@ -92,7 +92,7 @@ struct Description {
   /// there. Plain loads outside transactions find it, even while other transactions run.
   bool plain_reads = false;
   /// Takes update transactions of any size that the heap has room for. Other engines refuse one
-  /// that does not fit into their log, with Code::out_of_space, and name the option to raise.
+  /// that does not fit into their log, with Code::too_large, and name the option to raise.
   bool any_size = false;
   const char* log;     ///< kind of log, in words
   const char* fences;  ///< pfence + psync per update transaction, in words

@@ -26,7 +26,8 @@ class Compaction;
 ///
 /// Cost: a few field stores per call, and no search for a block that shares a chunk. A size class
 /// keeps its chunks until Compaction, which a full heap does by itself. Threads reuse freed blocks
-/// within the class, and pass them on through the depot in batches. Neighbouring free runs are merged, and a run at the end goes back
+/// within the class, and pass them on through the depot in batches. Neighbouring free runs are
+/// merged, and a run at the end goes back
 /// to the chunks that were never used.
 ///
 /// Partitions. A transaction that names partitions uses the arena and the depot of the first one.

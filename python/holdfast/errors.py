@@ -43,6 +43,7 @@ _BY_CODE = {
     "type mismatch": BadUsage,
     "unsupported": BadUsage,
     "out of space": OutOfSpace,
+    "too large": OutOfSpace,
     "too many threads": BadUsage,
     "i/o error": Failure,
 }
@@ -158,6 +159,7 @@ _DATABASE_ERRORS = {
     "closed": ClosedError,
     "not found": SequenceTooOldError,
     "out of space": FullError,
+    "too large": FullError,
     "i/o error": FileError,
 }
 _SYSTEM_ERRORS = {

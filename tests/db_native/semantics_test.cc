@@ -279,6 +279,35 @@ TEST_P(DbSemantics, ALongValueWithoutRoomForItsFirstPieceLeavesNothing) {
   expect_tidy(file);
 }
 
+// Parts would take the last blocks from other writers for a moment.
+TEST_P(DbSemantics, AFullHeapIsNotTriedInParts) {
+  file.options.max_bytes = 8 << 20;
+  Model written;
+  EXPECT_TRUE(fill(file, "key", {3000}, written).IsIOError());
+  const auto updates = [&] {
+    std::string stats;
+    EXPECT_TRUE(file->GetProperty("holdfast.stats", &stats));
+    return std::stoull(stats.substr(stats.find("\nupdates ") + 9));
+  };
+  const uint64_t before = updates();
+  EXPECT_TRUE(file->Put({}, "long", std::string(20000, 'l')).IsIOError());
+  EXPECT_LE(updates(), before + 1) << "it looks for values to free";
+}
+
+TEST_P(DbSemantics, ARefusedLongValueLeavesItsRoomToShortOnes) {
+  file.options.initial_bytes = 1 << 20;
+  file.options.max_bytes = 4 << 20;
+  const auto put_some = [&](const std::string& prefix) {
+    for (int i = 0; i < 200; ++i) {
+      put(*file, prefix + std::to_string(i), std::string(3000, 's'));
+    }
+  };
+  put_some("before");
+  EXPECT_TRUE(file->Put({}, "long", std::string(4 << 20, 'l')).IsIOError());
+  put_some("after");
+  expect_tidy(file);
+}
+
 TEST_P(DbSemantics, AFullHeapFreesTheOldVersionsOfOtherThreads) {
   file.options.max_bytes = 8 << 20;
   DB& db = *file;

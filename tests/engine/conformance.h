@@ -365,7 +365,7 @@ void large_transactions_commit_or_refuse_clearly(W& w) {
         })
         .check();
   } else {
-    EXPECT_EQ(status.code(), Code::out_of_space) << status.to_string();
+    EXPECT_EQ(status.code(), Code::too_large) << status.to_string();
     EXPECT_EQ(values(heap)[0], 0);
     EXPECT_TRUE(heap.update([&] { c->cell[0].value = 2; }).ok());
   }
@@ -413,7 +413,7 @@ void transactions_larger_than_the_log_commit_or_name_the_option(W& w) {
     ASSERT_TRUE(status.ok()) << status.to_string();
   }
   if (!status.ok()) {
-    EXPECT_EQ(status.code(), Code::out_of_space) << status.to_string();
+    EXPECT_EQ(status.code(), Code::too_large) << status.to_string();
     EXPECT_EQ(values(w.heap())[0], 0);
     bool named = false;
     for (const OptionInfo& option : w.description().option_list()) {
@@ -475,7 +475,7 @@ void a_swallowed_failure_to_store_commits_nothing(W& w) {
     }
   });
   if (!status.ok()) {
-    EXPECT_EQ(status.code(), Code::out_of_space) << status.to_string();
+    EXPECT_EQ(status.code(), Code::too_large) << status.to_string();
     EXPECT_EQ(heap.read([&] { return words[0].load(); }).value(), 7u);
   } else {
     EXPECT_FALSE(swallowed);

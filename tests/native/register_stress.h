@@ -181,7 +181,7 @@ class RegisterStress {
   void client(int thread, check::ClientLog& log) {
     for (const check::Body& body : program_.threads[static_cast<size_t>(thread)]) {
       const Status status = registers_.execute(*heap_, body, log);
-      const bool too_large = status.code() == Code::out_of_space && body.uses_pieces();
+      const bool too_large = status.code() == Code::too_large && body.uses_pieces();
       if (!status.ok() && (!too_large || engine_.any_size)) {
         ADD_FAILURE() << status.to_string();
         return;
@@ -224,7 +224,7 @@ class RegisterStress {
         H::allocate(8 * kLarge);
       }
     });
-    EXPECT_TRUE(status.ok() || (status.code() == Code::out_of_space && !engine_.any_size))
+    EXPECT_TRUE(status.ok() || (status.code() == Code::too_large && !engine_.any_size))
         << status.to_string();
     const auto doubling = [&] {
       auto* const block = static_cast<std::byte*>(H::allocate(16 * kLarge));

@@ -108,7 +108,7 @@ void RegisterSubject::client(int thread, SimHeap& heap) {
   for (const Body& body : running_.threads[static_cast<size_t>(thread)]) {
     const Status status =
         registers_.execute(heap, body, recorder_->client(static_cast<uint32_t>(thread)));
-    if (status.code() == Code::out_of_space && body.uses_pieces()) {
+    if (status.code() == Code::too_large && body.uses_pieces()) {
       not_fit_ = status;
       ++too_large_;
     } else if (!status.ok()) {

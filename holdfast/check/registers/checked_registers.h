@@ -153,7 +153,7 @@ class CheckedRegisters {
   }
 
   /// Runs one transaction of the program as the client of `log`. Returns the heap's status. A
-  /// transaction for which a log is too small is rolled back (Code::out_of_space).
+  /// transaction for which a log is too small is rolled back (Code::too_large).
   Status execute(H& heap, const Body& body, ClientLog& log) const {
     const bool read_only = body.read_only();
     log.invoke(read_only, body.commit());
@@ -173,7 +173,7 @@ class CheckedRegisters {
     } catch (const ProgramThrow&) {
       rolled_back = true;
     }
-    if (status.ok() || status.code() == Code::out_of_space) {
+    if (status.ok() || status.code() == Code::too_large) {
       log.answer(rolled_back || !status.ok() ? Outcome::aborted : Outcome::committed);
     }
     return status;

@@ -69,7 +69,7 @@ Status copy_entries(Iterator& from, bool plain_keys, DB& to) {
     if (batch.ApproximateSize() >= most || !from.Valid()) {
       status = to.Write({}, &batch);
       batch.Clear();
-      if (status.code() == Code::out_of_space && entries > 1) {
+      if (status.code() == Code::too_large && entries > 1) {
         most /= 2;
         from.Seek(first);
         status = Status::OK();

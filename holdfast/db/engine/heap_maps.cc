@@ -232,7 +232,7 @@ Status HeapDB::delete_entries(const std::string& prefix) {
       status = Write({}, &batch);
       if (status.ok()) {
         deleted = std::move(last);
-      } else if (status.code() == Code::out_of_space && most > 1) {
+      } else if (lacks_room(status.code()) && most > 1) {
         most = 1;  // a full heap may have room for one, and the next one frees two versions
         status = Status::OK();
       }
@@ -242,7 +242,7 @@ Status HeapDB::delete_entries(const std::string& prefix) {
     static_cast<void>(collect().ok());  // what it does not free, later writes do
   }
   // In a full heap the entries wait for a later opening. Their map is gone all the same.
-  return status.code() == Code::out_of_space ? Status::OK() : status;
+  return lacks_room(status.code()) ? Status::OK() : status;
 }
 
 Status HeapDB::start_maps(bool read_only) {

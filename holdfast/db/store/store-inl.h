@@ -203,7 +203,7 @@ holdfast::Status Store<H>::update(F&& body, size_t changes, Commit commit) {
         commit);
   };
   Status status = attempt();
-  if (status.code() == Code::out_of_space) {
+  if (lacks_room(status.code())) {
     share.replace_by_empty();
     if (collect(commit).ok()) {
       status = attempt();  // old versions of other slots may have filled the heap
@@ -250,51 +250,45 @@ void Store<H>::apply(Versions<H>& versions, const Change& change, Blob<H>* ahead
   versions.put(change.key, change.value, ahead);
 }
 
+/// Writes long values, and the feed's record, before the transaction if they are longer than one
+/// should write, or if the engine's log is too small for all.
 template <class H>
-holdfast::Status Store<H>::write(const std::vector<Change>& changes, const CancelIf* cancel_if,
-                                 Commit commit) {
+holdfast::Status Store<H>::write_all(std::span<const Change> changes, const CancelIf* cancel_if,
+                                     Commit commit) {
   size_t total = 0;
+  bool can_split = feeding_;
   for (const Change& change : changes) {
     total += change.value.size();
+    can_split = can_split || change.value.size() > limits_.short_value;
   }
-  const bool long_ahead = total > limits_.per_transaction && !in_transaction();
-  const Status status = write_once(changes, long_ahead, cancel_if, commit);
-  const auto splits = [&](const Change& change) { return can_split(change); };
-  if (status.code() == Code::out_of_space && !long_ahead &&
-      std::any_of(changes.begin(), changes.end(), splits)) {
-    return write_once(changes, true, cancel_if, commit);  // with a small log, or little room
+  can_split = can_split && !in_transaction();
+  const bool split = can_split && total > limits_.per_transaction;
+  const Status status = write_once(changes, split, cancel_if, commit);
+  if (status.code() == Code::too_large && can_split && !split) [[unlikely]] {
+    return write_once(changes, true, cancel_if, commit);
   }
   return status;
 }
 
-/// Applies all changes as one transaction. `long_ahead`: writes long values, and the feed's record,
-/// in transactions before it.
+/// Applies all changes as one transaction. `split`: writes long values, and the feed's record, in
+/// transactions before it.
 template <class H>
-holdfast::Status Store<H>::write_once(const std::vector<Change>& changes, bool long_ahead,
+holdfast::Status Store<H>::write_once(std::span<const Change> changes, bool split,
                                       const CancelIf* cancel_if, Commit commit) {
-  std::vector<Blob<H>*> ahead(changes.size());
-  if (long_ahead) {
-    for (size_t i = 0; i < changes.size(); ++i) {
-      if (changes[i].value.size() > limits_.short_value) {
-        auto blob = write_ahead(changes[i].value, commit);
-        if (!blob) {
-          abandon(ahead, commit);
-          return blob.status();
-        }
-        ahead[i] = *blob;
+  std::vector<Blob<H>*> ahead(split ? changes.size() + 1 : 0);  // the last one: the feed's record
+  for (size_t i = 0; i < ahead.size(); ++i) {
+    const bool record = i == changes.size();
+    if (record ? feeding_ : changes[i].value.size() > limits_.short_value) {
+      auto blob =
+          record ? write_ahead_of_feed(changes, commit) : write_ahead(changes[i].value, commit);
+      if (!blob) {
+        abandon(ahead, commit);
+        return blob.status();
       }
+      ahead[i] = *blob;
     }
   }
-  Blob<H>* record_ahead = nullptr;
-  if (feeding_ && long_ahead) {
-    auto blob = write_ahead_of_feed(changes, commit);
-    if (!blob) {
-      abandon(ahead, commit);
-      return blob.status();
-    }
-    record_ahead = *blob;
-    ahead.push_back(record_ahead);
-  }
+  Blob<H>* const record_ahead = split ? ahead.back() : nullptr;
   bool refused = false;
   bool stored = false;
   const Status status = update(
@@ -302,32 +296,14 @@ holdfast::Status Store<H>::write_once(const std::vector<Change>& changes, bool l
         refused = cancel_if != nullptr && (*cancel_if)(versions);
         versions.set_record_ahead(record_ahead);
         for (size_t i = 0; i < changes.size() && !refused; ++i) {
-          apply(versions, changes[i], ahead[i]);
+          apply(versions, changes[i], split ? ahead[i] : nullptr);
         }
         stored = versions.stamp() != 0;
       },
       changes.size(), commit);
   const bool unused = record_ahead != nullptr && !stored;  // only deletions of absent keys
-  if (!status.ok() || refused || unused) {
+  if (split && (!status.ok() || refused || unused)) {
     abandon(ahead, commit);
-  }
-  return status;
-}
-
-template <class H>
-holdfast::Status Store<H>::write(const Change& change, const CancelIf* cancel_if, Commit commit) {
-  if (change.value.size() > limits_.per_transaction) {
-    return write(std::vector<Change>{change}, cancel_if, commit);
-  }
-  const Status status = update(
-      [&](Versions<H>& versions) {
-        if (cancel_if == nullptr || !(*cancel_if)(versions)) {
-          apply(versions, change);
-        }
-      },
-      1, commit);
-  if (status.code() == Code::out_of_space && can_split(change)) [[unlikely]] {
-    return write_once({change}, true, cancel_if, commit);
   }
   return status;
 }
@@ -337,7 +313,7 @@ holdfast::Status Store<H>::write(const Change& change, const CancelIf* cancel_if
 template <class H>
 Result<Blob<H>*> Store<H>::write_ahead(const Slice& value, Commit commit) {
   auto blob = fill_blob(value, commit);
-  if (blob.status().code() == Code::out_of_space && collect(commit).ok()) {
+  if (lacks_room(blob.status().code()) && collect(commit).ok()) {
     blob = fill_blob(value, commit);
   }
   return blob;
@@ -365,7 +341,7 @@ Result<Blob<H>*> Store<H>::fill_blob(const Slice& value, Commit commit) {
   while (!rest.empty() && status.ok()) {
     const Slice part(rest.data(), std::min(rest.size(), most));
     status = heap_.update([&] { Blobs<H>::append(*made, part); }, commit);
-    if (status.code() == Code::out_of_space && part.size() > kLeastPart) {
+    if (status.code() == Code::too_large && part.size() > kLeastPart) {
       most = part.size() / 2;
       status = Status();
       continue;

@@ -96,9 +96,13 @@ class Store {
   /// before it. If `cancel_if` is not null and returns true in that transaction, nothing changes.
   using CancelIf = FunctionRef<bool(const Versions<H>&)>;
   Status write(const std::vector<Change>& changes, const CancelIf* cancel_if = nullptr,
-               Commit commit = Commit::durable);
+               Commit commit = Commit::durable) {
+    return write_all(changes, cancel_if, commit);
+  }
   Status write(const Change& change, const CancelIf* cancel_if = nullptr,
-               Commit commit = Commit::durable);
+               Commit commit = Commit::durable) {
+    return write_all({&change, 1}, cancel_if, commit);
+  }
   /// Applies one change inside a body of update. `ahead`: the long value, if it is already written.
   void apply(Versions<H>& versions, const Change& change, Blob<H>* ahead = nullptr);
 
@@ -233,19 +237,14 @@ class Store {
   Status drain(Commit commit = Commit::durable, size_t most = SIZE_MAX);
   Status open_feed(std::optional<uint64_t> most_bytes, bool store_is_new);
   void append_to_feed(Versions<H>& versions);
-  Result<Blob<H>*> write_ahead_of_feed(const std::vector<Change>& changes, Commit commit);
+  Result<Blob<H>*> write_ahead_of_feed(std::span<const Change> changes, Commit commit);
   static void add_to_batch(WriteBatch* batch, const Change& change) {
     change.deletion ? WriteBatchContents::erase(batch, change.key)
                     : WriteBatchContents::put(batch, change.key, change.value);
   }
-  Status write_once(const std::vector<Change>& changes, bool long_ahead, const CancelIf* cancel_if,
+  Status write_all(std::span<const Change> changes, const CancelIf* cancel_if, Commit commit);
+  Status write_once(std::span<const Change> changes, bool split, const CancelIf* cancel_if,
                     Commit commit);
-  /// Returns whether a part of a change that was refused can be written before the transaction that
-  /// applies it. The engine's log may be too small for all of it, or the heap nearly full: parts
-  /// need less room at once.
-  bool can_split(const Change& change) const {
-    return !in_transaction() && (feeding_ || change.value.size() > limits_.short_value);
-  }
   Result<Blob<H>*> write_ahead(const Slice& value, Commit commit);
   Result<Blob<H>*> fill_blob(const Slice& value, Commit commit);
   void abandon(const std::vector<Blob<H>*>& ahead, Commit commit);

@@ -49,7 +49,7 @@ void Store<H>::append_to_feed(Versions<H>& versions) {
 
 /// Writes the feed's record of a batch that is too large for one transaction.
 template <class H>
-Result<Blob<H>*> Store<H>::write_ahead_of_feed(const std::vector<Change>& changes, Commit commit) {
+Result<Blob<H>*> Store<H>::write_ahead_of_feed(std::span<const Change> changes, Commit commit) {
   WriteBatch batch;
   for (const Change& change : changes) {
     add_to_batch(&batch, change);

@@ -357,7 +357,7 @@ class Hardware {
   Error given_up(AbortCause cause) const {
     const std::string attempts = std::to_string(retries_ + 1) + " attempts";
     if (cause == AbortCause::capacity) {
-      return Error(Status(Code::out_of_space,
+      return Error(Status(Code::too_large,
                           "the hardware design '" + machine_.design() +
                               "' cannot hold so large a transaction: it has aborted all of " +
                               attempts +

@@ -48,7 +48,7 @@ class HwFallback {
     lines_->clear();
   }
 
-  /// Call it before each store. Throws Error(out_of_space) if the log is full.
+  /// Call it before each store. Throws Error(too_large) if the log is full.
   void before_store(const void* p, size_t n) {
     lines_->add({static_cast<const std::byte*>(p), n}, [&](const undo::Range& range) {
       if (!machine_.skips(Site{"hw.fallback.record"})) {

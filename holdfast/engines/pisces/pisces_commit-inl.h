@@ -101,7 +101,7 @@ void Pisces<M>::lay_out(Thread& t) {
   block.reserve_end();
   if (block.bytes() > area_.log_bytes) {
     M::reach(Probe{"pisces.log_full"});
-    throw Error(Status(Code::out_of_space,
+    throw Error(Status(Code::too_large,
                        "the transaction takes " + std::to_string(block.bytes()) +
                            " bytes of log, and the log has " + std::to_string(area_.log_bytes) +
                            "; create the heap with a larger log_bytes, or split the transaction"));

@@ -318,7 +318,7 @@ class alignas(kMaxLineBytes) PiscesThread : public SoftwareContext {
   /// Throws, and makes the transaction fail even if the body swallows the exception.
   [[noreturn]] void refuse() {
     M::reach(Probe{"pisces.too_large"});
-    const Error error(Status(Code::out_of_space,
+    const Error error(Status(Code::too_large,
                              "the transaction stores to more than its log can hold; create the "
                              "heap with a larger log_bytes, or split the transaction"));
     nested_failure = std::make_exception_ptr(error);

@@ -32,7 +32,7 @@ struct PmdkOptions {
   static Result<PmdkOptions> parse(const Options& options);
 };
 
-/// A transaction whose ranges do not fit into log_bytes gets Code::out_of_space and is rolled back.
+/// A transaction whose ranges do not fit into log_bytes gets Code::too_large and is rolled back.
 /// Crash tests use 8192 bytes (OptionInfo::tiny). The undo engine's 2048 would hold too few entries
 /// here, because entries take whole lines.
 inline constexpr OptionInfo kOptions[] = {

@@ -55,8 +55,7 @@ class StreamLog {
     machine_.psync(Site{"swl.format.sync"});
   }
 
-
-  /// Saves the n bytes at p, a number of whole units, durably. Throws Error(out_of_space), changing
+  /// Saves the n bytes at p, a number of whole units, durably. Throws Error(too_large), changing
   /// nothing, if they do not fit.
   void append(const void* p, size_t n) {
     const size_t count = n / unit_;

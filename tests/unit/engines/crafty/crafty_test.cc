@@ -210,7 +210,7 @@ TEST(CraftyLog, ATransactionLargerThanItsLogIsRefusedClearly) {
       fill(49);
       FAIL() << "it fits";
     } catch (const Error& error) {
-      EXPECT_EQ(error.status().code(), Code::out_of_space);
+      EXPECT_EQ(error.status().code(), Code::too_large);
       EXPECT_NE(error.status().message().find("log_bytes"), std::string::npos);
     }
     EXPECT_EQ(w.heap.read(96), 0u);

@@ -155,7 +155,7 @@ TEST_F(HwAborts, ATransactionThatIsTooLargeIsAClearError) {
     status = update(5, 2);
     update(3, 3).check();  // the lock is free, and no transaction is open
   });
-  EXPECT_EQ(status.code(), Code::out_of_space);
+  EXPECT_EQ(status.code(), Code::too_large);
   EXPECT_NE(status.message().find("so large a transaction"), std::string::npos) << status.message();
   EXPECT_EQ(bodies_, 1u + 6u + 1u);
   EXPECT_EQ(aborted(AbortCause::capacity), 6u);
@@ -207,7 +207,7 @@ TEST_F(HwAborts, AFallbackThatFailsIsRolledBack) {
     for (size_t line = 0; line < 6; ++line) {
       EXPECT_EQ(heap_->get(8 * line), line < 4 ? 1u : 0u) << line;
     }
-    EXPECT_EQ(update(60, 2).code(), Code::out_of_space) << "60 lines are too many for the log";
+    EXPECT_EQ(update(60, 2).code(), Code::too_large) << "60 lines are too many for the log";
     EXPECT_EQ(heap_->get(0), 1u);
     EXPECT_THROW(heap_->engine().update([&] {
       for (size_t line = 0; line < 60; ++line) {

@@ -133,7 +133,7 @@ TEST(OneFileCost, ATransactionLargerThanItsLogIsRefusedAndLeavesNothing) {
     large(129);
     FAIL() << "it fits";
   } catch (const Error& error) {
-    EXPECT_EQ(error.status().code(), Code::out_of_space);
+    EXPECT_EQ(error.status().code(), Code::too_large);
     EXPECT_NE(error.status().message().find("2048"), std::string::npos);
   }
   EXPECT_EQ(world.heap.read(0), 7u);

@@ -156,7 +156,7 @@ TYPED_TEST(SwlLog, ATransactionMayFillTheWholeLogAndNoMore) {
       });
       FAIL() << "nothing bounds the log";
     } catch (const Error& e) {
-      EXPECT_EQ(e.status().code(), Code::out_of_space);
+      EXPECT_EQ(e.status().code(), Code::too_large);
       EXPECT_NE(e.status().message().find("log_bytes"), std::string::npos);
     }
     for (size_t line = 0; line < kSlots; ++line) {

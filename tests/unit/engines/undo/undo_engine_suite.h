@@ -32,7 +32,7 @@ TYPED_TEST_P(UndoEngines, AFullLogEndsTheTransactionOnly) {
     });
     FAIL() << "nothing bounds the log";
   } catch (const Error& e) {
-    EXPECT_EQ(e.status().code(), Code::out_of_space);
+    EXPECT_EQ(e.status().code(), Code::too_large);
     EXPECT_NE(e.status().message().find("log_bytes"), std::string::npos);
   }
   EXPECT_EQ((heap->engine().statistics() - before).user_aborts, 1u);
@@ -60,7 +60,7 @@ TYPED_TEST_P(UndoEngines, ASwallowedErrorOfAFullLogEndsTheTransactionToo) {
     });
     ADD_FAILURE() << "committed without " << swallowed << " stores";
   } catch (const Error& e) {
-    EXPECT_EQ(e.status().code(), Code::out_of_space);
+    EXPECT_EQ(e.status().code(), Code::too_large);
   }
   EXPECT_GT(swallowed, 0u);
   EXPECT_EQ(heap->read(0), 1u);

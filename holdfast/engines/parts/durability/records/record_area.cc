@@ -14,7 +14,7 @@ Result<uint64_t> parse_records(const Options& options) {
 }
 
 Error too_few_records(uint64_t words, uint64_t records) {
-  return Error(Status(Code::out_of_space,
+  return Error(Status(Code::too_large,
                       "the transaction stores to " + std::to_string(words) +
                           " words, and the heap has " + std::to_string(records) +
                           " records; create it with more records, or split the transaction"));

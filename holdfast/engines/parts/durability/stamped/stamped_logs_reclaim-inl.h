@@ -8,7 +8,7 @@ template <class M>
 void StampedLogs<M>::check_size(size_t bytes) const {
   if (bytes > area_.log_bytes) {
     M::reach(Probe{"logs.too_large"});
-    throw Error(Status(Code::out_of_space,
+    throw Error(Status(Code::too_large,
                        "the transaction takes " + std::to_string(bytes) +
                            " bytes of log, and the log has " + std::to_string(area_.log_bytes) +
                            "; create the heap with a larger log_bytes, or split the transaction"));

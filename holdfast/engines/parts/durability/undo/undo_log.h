@@ -47,14 +47,14 @@ class UndoLog {
   }
 
   /// Takes the memory for `count` more records of n bytes, so that append() cannot fail with them.
-  /// Throws Error(out_of_space) unless they fit into the log, and bad_alloc.
+  /// Throws Error(too_large) unless they fit into the log, and bad_alloc.
   void reserve(size_t count, size_t n) {
     need_room(count, n);
     starts_.reserve(starts_.size() + count);
     staged_.reserve(taken(n));
   }
 
-  /// Throws Error(out_of_space) unless `count` more records of n bytes fit.
+  /// Throws Error(too_large) unless `count` more records of n bytes fit.
   void need_room(size_t count, size_t n) const {
     if (count > (capacity() - used_) / taken(n) || count > kMostCounted - starts_.size()) {
       M::reach(Probe{"undo.log.full"});

@@ -306,7 +306,7 @@ TYPED_TEST_P(PhtRecovery, AFullLogTakesFurtherStoresToItsLastWord) {
         }
       });
     } catch (const Error& error) {
-      EXPECT_EQ(error.status().code(), Code::out_of_space) << error.status().to_string();
+      EXPECT_EQ(error.status().code(), Code::too_large) << error.status().to_string();
       return false;
     }
     return true;

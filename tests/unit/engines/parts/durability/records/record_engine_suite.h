@@ -28,7 +28,7 @@ TYPED_TEST_P(RecordEngine, ATransactionLargerThanTheTableIsRefusedAndLeavesNothi
     FAIL() << "it fits";
   } catch (const Error& error) {
     EXPECT_FALSE(TypeParam::kDescription.any_size);
-    EXPECT_EQ(error.status().code(), Code::out_of_space);
+    EXPECT_EQ(error.status().code(), Code::too_large);
   } catch (const LoanNeeded& need) {
     EXPECT_TRUE(TypeParam::kDescription.any_size);
     EXPECT_EQ(need.bytes, 17u * 16);

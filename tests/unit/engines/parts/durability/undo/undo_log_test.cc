@@ -116,14 +116,14 @@ TYPED_TEST_SUITE(UndoLogOf, Kinds);
 
 TYPED_TEST(UndoLogOf, HasRoomToItsLastByte) {
   EXPECT_EQ(this->need_room(10, kSmall), Code::ok);
-  EXPECT_EQ(this->need_room(11, kSmall), Code::out_of_space);
+  EXPECT_EQ(this->need_room(11, kSmall), Code::too_large);
   EXPECT_EQ(this->need_room(1, 10 * kSmallSpace - kHeader), Code::ok);
-  EXPECT_EQ(this->need_room(1, 10 * kSmallSpace - kHeader + 1), Code::out_of_space);
+  EXPECT_EQ(this->need_room(1, 10 * kSmallSpace - kHeader + 1), Code::too_large);
   EXPECT_EQ(this->need_room(6, kSmall + 1), Code::ok) << "48 bytes each";
-  EXPECT_EQ(this->need_room(7, kSmall + 1), Code::out_of_space);
+  EXPECT_EQ(this->need_room(7, kSmall + 1), Code::too_large);
   for (size_t i = 0; i < 10; ++i) {
     EXPECT_EQ(this->need_room(10 - i, kSmall), Code::ok);
-    EXPECT_EQ(this->need_room(11 - i, kSmall), Code::out_of_space);
+    EXPECT_EQ(this->need_room(11 - i, kSmall), Code::too_large);
     this->change(100 * i, kSmall);
   }
   EXPECT_THROW(this->log().append(this->data(), 1), Error);

@@ -194,7 +194,7 @@ TYPED_TEST_P(HtmLogged, ATransactionLargerThanItsLogIsAnErrorAndNothingIsLost) {
         });
         ADD_FAILURE() << fits + 1 << " words of 16 bytes fit into 1024";
       } catch (const Error& error) {
-        EXPECT_EQ(error.status().code(), Code::out_of_space);
+        EXPECT_EQ(error.status().code(), Code::too_large);
         EXPECT_NE(error.status().message().find("log_bytes"), std::string::npos);
       }
       EXPECT_EQ(heap.read(0), 7u);

@@ -202,7 +202,7 @@ TYPED_TEST_P(StmRecovery, ATransactionLargerThanItsLogIsRefusedClearly) {
     });
     FAIL() << "it fits";
   } catch (const Error& error) {
-    EXPECT_EQ(error.status().code(), Code::out_of_space);
+    EXPECT_EQ(error.status().code(), Code::too_large);
     EXPECT_NE(error.status().message().find(bound<TypeParam>()), std::string::npos);
   }
   heap.write(2, 5);
