@@ -296,9 +296,10 @@ class Heap {
     return *c;
   }
 
+  class Alone;
   template <class F>
   Status compacting(F&& use, Commit commit = Commit::durable);
-  Status free_chunks();
+  Status free_chunks(std::optional<Alone>& turn);
   void discard(std::byte* p, size_t n);
 
   Status start(const Description* description, const std::string& engine, const Options& options,
@@ -339,7 +340,6 @@ class Heap {
   }
   Status why_not_ready(Context::Mode mode);
   static constexpr bool kBorrows = requires(E& e, const Loan& loan) { e.lend(loan); };
-  class Alone;
   struct Turns {
     Atomic<uint64_t> growing{};     // 1 while a thread makes the heap larger
     Atomic<uint64_t> compacting{};  // 1 while a thread frees chunks without blocks
@@ -351,7 +351,8 @@ class Heap {
     uint64_t log = 0;    ///< bytes that the engine borrows; 0: none
     bool freed = false;  ///< free_chunks() is not to be called for the body (again)
   };
-  bool make_room(Lack& lack, Partitions partitions, FunctionRef<void()> body);
+  bool make_room(Lack& lack, std::optional<Alone>& turn, Partitions partitions,
+                 FunctionRef<void()> body);
   Status grow(size_t bytes);
   size_t with_reserve(size_t bytes);
   Status grow_alone(size_t bytes, size_t wanted);
@@ -424,9 +425,10 @@ class Heap {
   [[gnu::always_inline]] Status run(Partitions partitions, FunctionRef<void()> body, Commit commit,
                                     Lack lack = {}) {
     const StoreScope<Machine, kMode == Context::Mode::update> storing(machine_);
+    std::optional<Alone> turn;
     for (;;) {
       try {
-        if (lack.data + lack.log != 0 && !make_room(lack, partitions, body)) [[unlikely]] {
+        if (lack.data + lack.log != 0 && !make_room(lack, turn, partitions, body)) [[unlikely]] {
           return {};
         }
         const typename RunningTransactions<E>::Stay stay(running_);

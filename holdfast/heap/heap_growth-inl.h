@@ -105,11 +105,13 @@ Status Heap<E>::compacting(F&& use, Commit commit) {
   }
 }
 
-/// Frees the chunks without allocated blocks, for blocks of any size.
+/// Frees the chunks without allocated blocks, for blocks of any size. A compaction keeps free space
+/// from other threads for a moment. So this waits for its end, and while `turn` lives, which it
+/// sets, no other one runs.
 template <class E>
-Status Heap<E>::free_chunks() {
+Status Heap<E>::free_chunks(std::optional<Alone>& turn) {
   const auto drain = [&](auto& compaction) {
-    const Alone alone(machine_, turns_->compacting);
+    turn.emplace(machine_, turns_->compacting);
     compaction.drain();
   };
   return compacting(drain, Commit::later);
@@ -119,14 +121,15 @@ Status Heap<E>::free_chunks() {
 /// run, with a loan. Throws Error if there is no room, even after free_chunks(). The latter is
 /// called without Alone(growing), which its transactions may need.
 template <class E>
-bool Heap<E>::make_room(Lack& lack, Partitions partitions, FunctionRef<void()> body) {
+bool Heap<E>::make_room(Lack& lack, std::optional<Alone>& turn, Partitions partitions,
+                        FunctionRef<void()> body) {
   Status status;
   if constexpr (kBorrows) {
     status = lack.log != 0 ? update_with_loan(partitions, body, lack.log) : grow(lack.data);
   } else {
     status = grow(lack.data);
   }
-  if (lacks_room(status.code()) && !lack.freed && free_chunks().ok()) {
+  if (lacks_room(status.code()) && !lack.freed && free_chunks(turn).ok()) {
     lack = {.freed = true};
     return true;
   }
