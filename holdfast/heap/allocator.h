@@ -27,8 +27,7 @@ class Compaction;
 /// Cost: a few field stores per call, and no search for a block that shares a chunk. A size class
 /// keeps its chunks until Compaction, which a full heap does by itself. Threads reuse freed blocks
 /// within the class, and pass them on through the depot in batches. Neighbouring free runs are
-/// merged, and a run at the end goes back
-/// to the chunks that were never used.
+/// merged, and a run at the end goes back to the chunks that were never used.
 ///
 /// Partitions. A transaction that names partitions uses the arena and the depot of the first one.
 /// So its chunks have blocks of that partition only, and no line that it stores to is one of
@@ -176,8 +175,8 @@ class Allocator {
     return static_cast<size_t>(static_cast<const std::byte*>(block) - data_) & (chunk_ - 1);
   }
 
-  /// Returns a block that was freed before, or null. It drops a few draining blocks at most, because
-  /// a transaction with all of them might not fit into a log.
+  /// Returns a block that was freed before, or null. It drops a few draining blocks at most: a
+  /// transaction with all of them might not fit into a log.
   void* allocate_listed(ArenaClass<E>& a, size_t size_class) {
     for (int draining = 0; draining < 4; ++draining) {
       FreeBlock<E>* block = pop(a, size_class);

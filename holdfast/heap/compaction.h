@@ -190,8 +190,8 @@ class Compaction {
     return chunk->kind == static_cast<uint64_t>(ChunkKind::shared) && allocated_blocks(chunk) == 0;
   }
 
-  /// In a transaction. The arena whose fresh space is in the chunk forgets it. Returns the number of
-  /// blocks there that were never handed out, and so are in no list.
+  /// In a transaction. The arena whose fresh space is in the chunk forgets it. Returns how many
+  /// blocks there were never handed out, and so are in no list.
   uint64_t forget_fresh_space(Chunk* chunk, size_t c) {
     const std::byte* const end = reinterpret_cast<std::byte*>(chunk) + header_->chunk_bytes.load();
     const uint64_t arenas = header_->arena_count + header_->partitions;
@@ -268,7 +268,7 @@ class Compaction {
     }
   }
 
-  /// Takes the draining blocks out of the batches that are in the depot now. Meanwhile these wait in
+  /// Takes the draining blocks out of the batches that are in the depot now. Meanwhile they wait in
   /// `swept`, so that no batch is met twice, whatever other threads free. A batch without draining
   /// blocks goes back to the depot. The rest of another one goes to the arena of this thread, or of
   /// the partition.

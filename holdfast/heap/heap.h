@@ -345,7 +345,7 @@ class Heap {
     Atomic<uint64_t> compacting{};  // 1 while a thread frees chunks without blocks
   };
   class Lending;
-  /// What the last run of a body lacked.
+  /// The room that the last run of a body lacked.
   struct Lack {
     size_t data = 0;     ///< bytes that the data region must have; 0: it is large enough
     uint64_t log = 0;    ///< bytes that the engine borrows; 0: none

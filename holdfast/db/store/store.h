@@ -148,9 +148,9 @@ class Store {
   Result<uint64_t> sequence();
 
   /// Frees the old versions that are there at the call and that no view needs, and long values in
-  /// the list `garbage`. Waits a moment for views that are being opened. Inside a transaction it
-  /// does nothing. `commit`: of its transactions. A crash that takes them loses nothing, because the
-  /// next open() frees all old versions.
+  /// the list `garbage`. Waits a moment for views that are being opened. In a transaction it does
+  /// nothing. `commit`: of its transactions. A crash that takes them loses nothing: the next open()
+  /// frees all old versions.
   Status collect(Commit commit = Commit::unsaid);
 
   /// Returns the bytes of keys and values in [from, to), of all versions that have not been freed.

@@ -238,7 +238,7 @@ class Snapshots {
     return true;
   }
 
-  /// What a view from open() in this period adds to `opening`.
+  /// The number that a view from open() in this period adds to `opening`.
   static uint64_t one_of(uint64_t period) { return uint64_t{1} << 32 * (period % 2); }
   void end_opening(const View<M>& view) { shared_->opening.fetch_add(0 - one_of(view.period_)); }
 
