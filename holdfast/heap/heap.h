@@ -343,6 +343,7 @@ class Heap {
   struct Turns {
     Atomic<uint64_t> growing{};     // 1 while a thread makes the heap larger
     Atomic<uint64_t> compacting{};  // 1 while a thread frees chunks without blocks
+    Atomic<uint64_t> compacted{};   // 1 once compact() has been called
   };
   class Lending;
   /// The room that the last run of a body lacked.

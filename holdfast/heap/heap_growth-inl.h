@@ -65,6 +65,7 @@ Result<uint64_t> Heap<E>::compact() {
   uint64_t returned = 0;
   const Status status = compacting([&](auto& compaction) {
     const Alone alone(machine_, turns_->compacting);
+    turns_->compacted.store(1);
     compaction.drain();
     if constexpr (requires { machine_.medium().allocated_bytes(); }) {
       const uint64_t before = machine_.medium().allocated_bytes();
@@ -105,13 +106,14 @@ Status Heap<E>::compacting(F&& use, Commit commit) {
   }
 }
 
-/// Frees the chunks without allocated blocks, for blocks of any size. A compaction keeps free space
-/// from other threads for a moment. So this waits for its end, and while `turn` lives, which it
-/// sets, no other one runs.
+/// Frees the chunks without allocated blocks, for blocks of any size. Sets `turn`; while that lives,
+/// no compaction runs.
 template <class E>
 Status Heap<E>::free_chunks(std::optional<Alone>& turn) {
   const auto drain = [&](auto& compaction) {
-    turn.emplace(machine_, turns_->compacting);
+    if (!turn) {
+      turn.emplace(machine_, turns_->compacting);
+    }
     compaction.drain();
   };
   return compacting(drain, Commit::later);
@@ -120,9 +122,17 @@ Status Heap<E>::free_chunks(std::optional<Alone>& turn) {
 /// Makes room for a body that lacks it. Returns whether the body is to run now; false if it has
 /// run, with a loan. Throws Error if there is no room, even after free_chunks(). The latter is
 /// called without Alone(growing), which its transactions may need.
+///
+/// The body may have lacked room only because a compaction kept the free space for a moment. So
+/// where compactions run, the body runs once more without one before the heap grows.
 template <class E>
 bool Heap<E>::make_room(Lack& lack, std::optional<Alone>& turn, Partitions partitions,
                         FunctionRef<void()> body) {
+  if (!turn && !lack.freed && turns_->compacted.load() != 0) {
+    turn.emplace(machine_, turns_->compacting);
+    lack = {};
+    return true;
+  }
   Status status;
   if constexpr (kBorrows) {
     status = lack.log != 0 ? update_with_loan(partitions, body, lack.log) : grow(lack.data);
