@@ -105,7 +105,8 @@ class NativeSession final : public Session {
     }
     create.max_bytes = spec.max_bytes;
     create.journal_bytes = spec.journal_bytes;
-    create.max_threads = std::min(kMaxThreads, std::max(create.max_threads, spec.threads + 1));
+    // The caller has a slot, too, and an engine may keep one for further threads.
+    create.max_threads = std::min(kMaxThreads, std::max(create.max_threads, spec.threads + 2));
     create.partitions = Parameters::partitions_in(spec.parameters);
     return create;
   }
