@@ -303,6 +303,38 @@ TEST_P(DbCollecting, FreesWhatIsThereAlthoughReadersOpenViews) {
   }
 }
 
+// Those that a view needs come first, and are more than it takes at a time.
+TEST_P(DbCollecting, FindsThoseBehindManyThatAViewNeeds) {
+  constexpr int kNeeded = 30;
+  StoreLimits limits;
+  limits.versions_freed = 4;
+  uint64_t left = 0;
+  run(1, 1, limits, [&](SimStore& store, int /*thread*/) {
+    std::vector<std::string> keys;
+    const auto write_all = [&](size_t first) {
+      std::vector<Change> changes;
+      for (size_t i = first; i < keys.size(); ++i) {
+        changes.push_back(Change{keys[i], "value"});
+      }
+      store.write(changes).check();
+    };
+    for (int i = 0; i < kNeeded; ++i) {
+      keys.push_back("needed " + std::to_string(i));
+    }
+    write_all(0);
+    const auto view = store.open_view().value();
+    for (int i = 0; i < 50; ++i) {
+      keys.push_back("new " + std::to_string(i));
+    }
+    write_all(kNeeded);
+    write_all(0);
+    store.collect().check();
+    left = store.old_versions().value();
+    store.close_view(view);
+  });
+  EXPECT_EQ(left, kNeeded);
+}
+
 // It frees one version in each transaction, and writers replace as many meanwhile.
 TEST_P(DbCollecting, EndsBesideWriters) {
   constexpr int kMost = 120;

@@ -93,12 +93,9 @@ class Backlog {
     auto share = std::make_unique<BacklogShare>();
     try {
       for (const auto& queue : queues_) {
-        const Lock lock(queue->lock);
-        take_back(*queue);
-        if (queue->share != nullptr) {
-          share->free_.take(queue->share->free_, most - std::min(most, share->free_.size()));
+        // Views may need all versions of one step, and none of the next.
+        while (take_step(*queue, most, share.get())) {
         }
-        fill(*queue, most, share.get());
       }
     } catch (const std::bad_alloc&) {
       put(0, std::move(share), false);
@@ -197,6 +194,22 @@ class Backlog {
     } catch (const std::bad_alloc&) {
       // VersionQueue::take() has changed nothing.
     }
+  }
+
+  /// A step of take_any(). Returns whether another one may find more.
+  bool take_step(Queue& queue, size_t most, BacklogShare* share) {
+    const Lock lock(queue.lock);
+    take_back(queue);
+    VersionQueue& free = share->free_;
+    if (queue.share != nullptr) {
+      free.take(queue.share->free_, most - std::min(most, free.size()));
+    }
+    const auto waiting = [&] {
+      return queue.replaced.size() + surplus_size_->value.load(std::memory_order_relaxed);
+    };
+    const size_t before = waiting();
+    fill(queue, most, share);
+    return free.size() < most && waiting() < before;
   }
 
   /// Moves a slot's versions to the surplus. Without memory they stay.
