@@ -322,9 +322,11 @@ void NativeMedium::discard(std::byte* p, size_t n, MapMode mode) {
 }
 
 void NativeMedium::keep_content(std::byte* p, size_t n) {
-  for (size_t at = 0; at < n; at += kPageBytes) {
+  std::byte* const end = p + n;
+  p -= reinterpret_cast<uintptr_t>(p) % kPageBytes;
+  for (; p < end; p += kPageBytes) {
     // A store that changes nothing, also if another thread stores at the same time.
-    std::atomic_ref(*reinterpret_cast<uint64_t*>(p + at)).fetch_or(0, std::memory_order_relaxed);
+    std::atomic_ref(*reinterpret_cast<uint64_t*>(p)).fetch_or(0, std::memory_order_relaxed);
   }
 }
 
