@@ -63,7 +63,7 @@ Result<uint64_t> Heap<E>::compact() {
     return why_not_ready(kMode);
   }
   uint64_t returned = 0;
-  const Status status = compacting([&](auto& compaction) {
+  const auto work = [&](auto& compaction) {
     const Alone alone(machine_, turns_->compacting);
     turns_->compacted.store(1);
     compaction.drain();
@@ -77,7 +77,9 @@ Result<uint64_t> Heap<E>::compact() {
       const uint64_t after = machine_.medium().allocated_bytes();
       returned = before - std::min(before, after);
     }
-  });
+  };
+  // The slot first: a guest has one when it waits for the turn, in free_chunks().
+  const Status status = with_slot([&] { return compacting(work); });
   return status.ok() ? Result<uint64_t>(returned) : Result<uint64_t>(status);
 }
 
@@ -139,7 +141,9 @@ bool Heap<E>::make_room(Lack& lack, std::optional<Alone>& turn, Partitions parti
   } else {
     status = grow(lack.data);
   }
-  if (lacks_room(status.code()) && !lack.freed && free_chunks(turn).ok()) {
+  // With partitions, a free run between other chunks serves only updates that name none.
+  const bool may_free = !lack.freed && partitions_ == 0;
+  if (lacks_room(status.code()) && may_free && free_chunks(turn).ok()) {
     lack = {.freed = true};
     return true;
   }

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <latch>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/heap/file/native_heap_file.h"
@@ -28,41 +30,69 @@ INSTANTIATE_TEST_SUITE_P(Engines, NativeCompaction,
                          [](const auto& i) { return test_name(i.param); });
 
 /// Allocates and frees a block again and again, beside compactions, in a heap that is one free run
-/// for the most part. Returns the length of the data region at the end.
-size_t run_beside_compactions(const std::string& engine, size_t bytes, size_t max_bytes) {
+/// for the most part. Returns the length of the data region at the end. `guests`: neither thread
+/// has a slot of its own.
+size_t run_beside_compactions(const std::string& engine, size_t bytes, size_t max_bytes,
+                              bool guests = false) {
   constexpr size_t kBytes = 128 << 10;
   CreateOptions options;
   options.engine = engine;
   options.bytes = bytes;
   options.max_bytes = max_bytes;
+  options.max_threads = guests ? 2 : options.max_threads;
   NativeOptions native;
   native.domain = usual_domain(*AnyEngine<NativeMachine>::describe(engine).value());
   native.force = true;
   const NativeTestFile file("/dev/shm");
   const auto heap = H::create(file.path(), options, native).value();
   std::atomic<bool> done{false};
-  std::thread compacting([&] {
+  std::atomic<int> tries{0};
+  std::vector<std::thread> others;
+  std::latch have_slots(guests ? 2 : 0);
+  for (int i = 0; i < (guests ? 2 : 0); ++i) {
+    others.emplace_back([&] {
+      heap->update([] {}).check();
+      have_slots.count_down();
+      done.wait(false);
+    });
+  }
+  have_slots.wait();
+  others.emplace_back([&] {
     while (!done.load()) {
       heap->compact().status().check();
+      // Not at once, because a thread that waits for its turn might never get it.
+      for (const int seen = tries.load(); tries.load() == seen && !done.load();) {
+        std::this_thread::yield();
+      }
     }
   });
   int refused = 0;
-  for (int i = 0; i < 2000; ++i) {
-    void* block = nullptr;
-    const Status status = heap->update([&] { block = H::allocate(kBytes); });
-    refused += status.ok() ? 0 : 1;
-    if (status.ok()) {
-      heap->update([&] { H::deallocate(block, kBytes); }).check();
+  std::thread([&] {
+    for (int i = 0; i < 2000; ++i) {
+      void* block = nullptr;
+      const Status status = heap->update([&] { block = H::allocate(kBytes); });
+      refused += status.ok() ? 0 : 1;
+      tries.fetch_add(1);
+      if (status.ok()) {
+        heap->update([&] { H::deallocate(block, kBytes); }).check();
+      }
     }
-  }
+  }).join();
   done.store(true);
-  compacting.join();
+  done.notify_all();
+  for (std::thread& other : others) {
+    other.join();
+  }
   EXPECT_EQ(refused, 0) << engine;
   return heap->superblock().data_bytes();
 }
 
 TEST_P(NativeCompaction, AnAllocationWaitsForTheSpaceThatItGivesBack) {
   run_beside_compactions(GetParam(), 2 << 20, 2 << 20);
+}
+
+TEST_P(NativeCompaction, ThreadsWithoutASlotWaitForEachOther) {
+  run_beside_compactions(GetParam(), 2 << 20, 2 << 20, true);
 }
 
 TEST_P(NativeCompaction, AHeapDoesNotGrowForTheSpaceThatItGivesBack) {

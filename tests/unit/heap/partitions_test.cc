@@ -167,6 +167,17 @@ TEST_P(HeapPartitions, CompactionGivesBackChunksAndKeepsTheOthersApart) {
   expect_sound({{kept, kSmall}, {first, kSmall}, {second, kSmall}});
 }
 
+TEST_P(HeapPartitions, ARefusalInAFullHeapLeavesTheOthersTheirRoom) {
+  const std::vector<void*> small = allocate({0}, 100);
+  free({0}, small);
+  Status status;
+  while (status.ok()) {
+    status = heap_->update({1}, [] { static_cast<void>(H::allocate(kLarge)); });
+  }
+  EXPECT_EQ(status.code(), Code::out_of_space);
+  EXPECT_EQ(chunks(allocate({0}, 100)), chunks(small));
+}
+
 TEST_P(HeapPartitions, AnOpeningFindsThem) {
   const std::vector<void*> first = allocate({0}, 100);
   const std::vector<void*> second = allocate({2}, 100);
