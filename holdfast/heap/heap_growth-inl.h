@@ -108,7 +108,7 @@ Status Heap<E>::compacting(F&& use, Commit commit) {
   }
 }
 
-/// Frees the chunks without allocated blocks, for blocks of any size. Sets `turn`; while that lives,
+/// Frees the chunks without allocated blocks, for blocks of any size. Sets `turn`: while it lives,
 /// no compaction runs.
 template <class E>
 Status Heap<E>::free_chunks(std::optional<Alone>& turn) {
