@@ -71,7 +71,7 @@ class Counting final : public HardwareDesign {
   }
   MemoryWrite memory_write(const LineMove&, Time now) override {
     ++calls_.memory_writes;
-    return {true, now};
+    return {writes_, now};
   }
   size_t victim(const VictimChoice& choice) override {
     ++calls_.victims;
@@ -82,6 +82,7 @@ class Counting final : public HardwareDesign {
 
   DesignWishes wishes_;
   uint8_t flag_ = 0;
+  bool writes_ = true;
   Time wake_after_ = 0;
 
  private:
@@ -198,6 +199,22 @@ TEST(SimDesign, FillsAndEvictionsAreToldAndFlagsGoWithTheLine) {
     EXPECT_EQ(m->design_counters().written_back, 1u);
   });
   EXPECT_EQ(DesignMachine::in_image(m->earliest_image(), 0), 1u) << "its content went along";
+}
+
+TEST(SimDesign, AnEmulatedWriteBackAsksTheDesignForTheWrite) {
+  MachineDescription machine = roomy();
+  machine.persistence.write_back = WriteBackKind::emulated;
+  for (const bool writes : {true, false}) {
+    Calls calls;
+    DesignMachine m(counting(machine, calls, [&](Counting& d) { d.writes_ = writes; }));
+    m.run([&] {
+      m.set(0, 7);
+      m->pwb(m.word(0, 0));
+      m->psync();
+    });
+    EXPECT_EQ(calls.memory_writes, 1u);
+    EXPECT_EQ(DesignMachine::in_image(m->earliest_image(), 0), writes ? 7u : 0u);
+  }
 }
 
 TEST(SimDesign, VictimsAreChosenByADesignThatAsks) {
