@@ -287,9 +287,12 @@ constexpr uint64_t kSum = uint64_t{20'000} * 20'001 / 2;
 
 TEST_P(Format, GrowsInFewSteps) {
   make_heap();
-  const Superblock s = inspect_heap_file(path_).value().superblock;
+  const HeapFileInfo info = inspect_heap_file(path_).value();
+  const Superblock& s = info.superblock;
   EXPECT_LT(s.extents.size(), 40U);
   EXPECT_EQ(std::filesystem::file_size(path_), s.file_bytes());
+  EXPECT_EQ(info.file_bytes, s.file_bytes());
+  EXPECT_GT(info.disk_bytes, 0U);
   EXPECT_EQ(sum(*open().value()), kSum);
 }
 
