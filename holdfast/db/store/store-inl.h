@@ -419,8 +419,8 @@ holdfast::Status Store<H>::collect(Commit commit) {
       left = --again > 0 ? await_views() : 0;
       continue;
     }
-    left -= std::min({left, most, share.get()->size()});
     status = heap_.update([&] { versions(share.get()).free_some(most); }, commit);
+    left -= std::min(left, share.get()->gone());
     share.put(status.ok());
   }
   if (!status.ok()) {

@@ -34,6 +34,8 @@ class BacklogShare {
   /// Returns the number of versions to free.
   size_t size() const { return free_.size(); }
   bool empty() const { return free_.empty(); }
+  /// Returns how many this run of the body has freed, without those that it leaves for later.
+  size_t gone() const { return freed_ - std::min(freed_, replaced_.size()); }
 
  private:
   template <class M>
