@@ -153,13 +153,11 @@ TEST(RunnerBench, EachEngineGrowsItsHeap) {
 
 /// The check of TPC-C finds all blocks of the heap, those in its new parts, too.
 TEST(RunnerBench, BlocksOfAGrownHeapAreChecked) {
-  const Json spec = {{"workload", "tpcc"},
-                     {"params", {{"items", 2000}, {"customers", 60}, {"orders", 60}}},
-                     {"engines", {kFirst}},
-                     {"seconds", 0.005},
-                     {"repetitions", 1},
-                     {"bytes", 512 << 10},
-                     {"max_bytes", 64 << 20}};
+  const Json spec = {
+      {"workload", "tpcc"},   {"params", {{"items", 2000}, {"customers", 60}, {"orders", 60}}},
+      {"engines", {kFirst}},  {"seconds", 0.005},
+      {"repetitions", 1},     {"bytes", 512 << 10},
+      {"max_bytes", 64 << 20}};
   const Json entry = bench(spec, kQuiet).value()["benchmarks"].back();
   EXPECT_FALSE(entry.contains("error_message")) << entry.dump(1);
   EXPECT_EQ(entry.value("check", ""), "ok");

@@ -38,8 +38,9 @@ std::unique_ptr<HardwareDesign> design_of(const SimOptions& options) {
 /// Checks the options for a design, and lets the design adapt the machine description.
 void fit(const HardwareDesign& design, SimOptions& options) {
   if (options.schedule != Schedule::timed || options.machine == nullptr) {
-    refuse("a hardware design needs a timed run and the description of a computer with caches, "
-           "such as gem5-hercules");
+    refuse(
+        "a hardware design needs a timed run and the description of a computer with caches, "
+        "such as gem5-hercules");
   }
   if (options.domain != Domain::pmem && options.domain != Domain::eadr) {
     refuse(std::string("a hardware design needs domain pmem or eadr, not ") +
