@@ -299,7 +299,7 @@ class Heap {
   class Alone;
   template <class F>
   Status compacting(F&& use, Commit commit = Commit::durable);
-  Status free_chunks(std::optional<Alone>& turn);
+  Status free_chunks(std::optional<Alone>& turn, Commit commit);
   void discard(std::byte* p, size_t n);
 
   Status start(const Description* description, const std::string& engine, const Options& options,
@@ -353,7 +353,7 @@ class Heap {
     bool freed = false;  ///< free_chunks() is not to be called for the body (again)
   };
   bool make_room(Lack& lack, std::optional<Alone>& turn, Partitions partitions,
-                 FunctionRef<void()> body);
+                 FunctionRef<void()> body, Commit commit);
   Status grow(size_t bytes);
   size_t with_reserve(size_t bytes);
   Status grow_alone(size_t bytes, size_t wanted);
@@ -429,7 +429,8 @@ class Heap {
     std::optional<Alone> turn;
     for (;;) {
       try {
-        if (lack.data + lack.log != 0 && !make_room(lack, turn, partitions, body)) [[unlikely]] {
+        const bool lacks = lack.data + lack.log != 0;
+        if (lacks && !make_room(lack, turn, partitions, body, commit)) [[unlikely]] {
           return {};
         }
         const typename RunningTransactions<E>::Stay stay(running_);

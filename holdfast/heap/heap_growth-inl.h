@@ -108,17 +108,17 @@ Status Heap<E>::compacting(F&& use, Commit commit) {
   }
 }
 
-/// Frees the chunks without allocated blocks, for blocks of any size. Sets `turn`: while it lives,
-/// no compaction runs.
+/// Frees the chunks without allocated blocks, for blocks of any size, in transactions with the
+/// refused one's `commit`. Sets `turn`: while it lives, no compaction runs.
 template <class E>
-Status Heap<E>::free_chunks(std::optional<Alone>& turn) {
+Status Heap<E>::free_chunks(std::optional<Alone>& turn, Commit commit) {
   const auto drain = [&](auto& compaction) {
     if (!turn) {
       turn.emplace(machine_, turns_->compacting);
     }
     compaction.drain();
   };
-  return compacting(drain, Commit::later);
+  return compacting(drain, commit);
 }
 
 /// Makes room for a body that lacks it. Returns whether the body is to run now; false if it has
@@ -129,7 +129,7 @@ Status Heap<E>::free_chunks(std::optional<Alone>& turn) {
 /// where compactions run, the body runs once more without one before the heap grows.
 template <class E>
 bool Heap<E>::make_room(Lack& lack, std::optional<Alone>& turn, Partitions partitions,
-                        FunctionRef<void()> body) {
+                        FunctionRef<void()> body, Commit commit) {
   if (!turn && !lack.freed && turns_->compacted.load() != 0) {
     turn.emplace(machine_, turns_->compacting);
     lack = {};
@@ -143,7 +143,7 @@ bool Heap<E>::make_room(Lack& lack, std::optional<Alone>& turn, Partitions parti
   }
   // With partitions, a free run between other chunks serves only updates that name none.
   const bool may_free = !lack.freed && partitions_ == 0;
-  if (lacks_room(status.code()) && may_free && free_chunks(turn).ok()) {
+  if (lacks_room(status.code()) && may_free && free_chunks(turn, commit).ok()) {
     lack = {.freed = true};
     return true;
   }

@@ -262,6 +262,22 @@ TEST_P(HeapCompaction, AFullHeapHasTheSameRoomForBlocksOfAnySize) {
   }
 }
 
+/// Psyncs do not wait any more once an update has committed later.
+TEST_P(HeapCompaction, AFullHeapWithDurableUpdatesCommitsNoneLater) {
+  const Description& about = *EngineFactory<H::Engine>::describe(GetParam()).value();
+  if (usual_domain(about) == Domain::eadr) {
+    GTEST_SKIP() << "an engine without write-backs has no journal";
+  }
+  SimMachine machine({.threads = 2, .domain = Domain::file, .journal = true});
+  CreateOptions create = small_heap_options(GetParam());
+  create.max_bytes = create.bytes;
+  create.options.merge(known_options(about, {{"lag", "16"}, {"commit", "durable"}}));
+  auto heap = H::create(machine, create).value();
+  const size_t small = fill_and_free(*heap, 300);
+  EXPECT_EQ(4 * fill_and_free(*heap, 1000), small);
+  EXPECT_NE(machine.begin_psync(Site{"test.position"}), 0U);
+}
+
 TEST_P(HeapCompaction, ThreadsFreeChunksOfAFullHeapBesideEachOther) {
   constexpr size_t kOneChunk = kSmallChunk - kChunkHeaderBytes;
   for (uint64_t seed = 1; seed <= (kSanitized ? 1 : 2); ++seed) {
