@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "holdfast/engines/engine.h"
+#include "tests/sanitized.h"
 
 namespace holdfast {
 
@@ -55,6 +56,12 @@ std::string first_of(const Rows& rows, F&& chosen) {
 
 inline bool is_durable(const Description& engine) {
   return engine.durability != Durability::none;
+}
+
+/// Whether tests of many hundred updates run with the engine. One that copies the whole heap each
+/// time does little else in them, and under a sanitizer its copies take minutes.
+inline bool has_fast_updates(const Description& engine) {
+  return !(kSanitized && engine.rewrites_heap);
 }
 
 /// The domain for a test that asks for none: persistent memory, or caches that survive where the

@@ -420,7 +420,7 @@ struct StoreDamage : testing::TestWithParam<std::tuple<std::string, bool>> {
 };
 
 TEST_P(StoreDamage, IsAnErrorAndNeverACrash) {
-  run(1, kSanitized ? 5 : 30);
+  run(1, kSanitized ? 3 : 30);
 }
 TEST_P(StoreDamage, LongIsAnErrorAndNeverACrash) {
   run(1000, 500);

@@ -31,7 +31,8 @@ class HeapCompaction : public ::testing::TestWithParam<std::string> {};
 /// On the simulated machine an engine with a design needs simulated time, so it is left out.
 std::vector<std::string> engines() {
   return names_of(engine_rows<SimMachine>(), [](const auto& row) {
-    return is_durable(*row.description) && !row.description->needs_design;
+    const Description& engine = *row.description;
+    return is_durable(engine) && !engine.needs_design && has_fast_updates(engine);
   });
 }
 INSTANTIATE_TEST_SUITE_P(Engines, HeapCompaction, ::testing::ValuesIn(engines()),

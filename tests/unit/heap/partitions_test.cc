@@ -102,7 +102,8 @@ class HeapPartitions : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Engines, HeapPartitions,
                          ::testing::ValuesIn(names_of(engine_rows<SimMachine>(),
                                                       [](const auto& row) {
-                                                        return is_durable(*row.description);
+                                                        return is_durable(*row.description) &&
+                                                               has_fast_updates(*row.description);
                                                       })),
                          [](const auto& i) { return test_name(i.param); });
 
