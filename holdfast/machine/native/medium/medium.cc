@@ -325,8 +325,8 @@ void NativeMedium::keep_content(std::byte* p, size_t n) {
   std::byte* const end = p + n;
   p -= reinterpret_cast<uintptr_t>(p) % kPageBytes;
   for (; p < end; p += kPageBytes) {
-    // A store that changes nothing, also if another thread stores at the same time. Not fetch_or(0),
-    // which clang deletes. If the exchange fails, the other thread's store does.
+    // A store that changes nothing, also if another thread stores at the same time. If the exchange
+    // fails, the other thread's store does. Not fetch_or(0), which clang deletes.
     const std::atomic_ref word(*reinterpret_cast<uint64_t*>(p));
     uint64_t value = word.load(std::memory_order_relaxed);
     word.compare_exchange_strong(value, value, std::memory_order_relaxed);
