@@ -107,7 +107,8 @@ class Changes(list[tuple[bytes, bytes | None]]):
     """The changes of a transaction: of the default map in this list, of the others in `maps`.
 
     Each is a key and a value; None for a deletion. `maps` has a list for each named map, by its
-    name, or by its number if it has been dropped. `write` takes the whole.
+    name, or by its number if it has been dropped. `write` takes the whole. It refuses a whole with
+    changes of named maps that has been edited.
     """
 
     def __init__(
@@ -117,8 +118,9 @@ class Changes(list[tuple[bytes, bytes | None]]):
         batch: "_db.Batch | None",
     ) -> None:
         super().__init__(changes)
-        self.maps = maps
+        self.maps = {name: list(of_map) for name, of_map in maps.items()}
         self._batch = batch
+        self._unedited = (changes, maps)
 
 
 class Database(Writable):
@@ -155,12 +157,19 @@ class Database(Writable):
         """Puts pairs of key and value, and deletes the keys whose value is None.
 
         A triple changes a named map: the map or its name, key, value. Does all of it or, on a
-        failure, nothing. Takes the changes of changes_since as well.
+        failure, nothing. Takes the changes of changes_since as well. If these change named maps and
+        have been edited, raises MisuseError.
         """
-        if isinstance(changes, Changes) and changes._batch is not None:
+        if not isinstance(changes, Changes) or not (changes._batch or changes.maps):
+            self._native.write(changes, sync)
+        elif changes._batch and (changes, changes.maps) == changes._unedited:
             self._native.apply(changes._batch, sync)
         else:
-            self._native.write(changes, sync)
+            raise errors.database_error(
+                "misuse",
+                "these changes of changes_since are of named maps and have been edited: "
+                "write pairs and triples in a list of your own instead",
+            )
 
     def map(self, name: str, *, create: bool = True) -> Map:
         """The named map: an ordered mapping of its own in the same file. Makes it if need be.

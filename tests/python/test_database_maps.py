@@ -199,6 +199,36 @@ def test_a_follower_has_the_same_maps(db, tmp_path):
     ]
 
 
+def test_edited_changes_that_name_maps_are_refused_and_never_half_written(db, tmp_path):
+    sequence = db.sequence
+    users = db.map("users")
+    db.write([("a", "1"), (users, "ada", "2")])
+    db["b"] = "3"
+    edits = [
+        lambda changes: changes.append((b"more", b"4")),
+        lambda changes: changes.clear(),
+        lambda changes: changes.maps["users"].append((b"more", b"4")),
+        lambda changes: changes.maps.clear(),
+        lambda changes: changes.maps.update(towns=[(b"oslo", b"4")]),
+    ]
+    with open_anew(tmp_path / "copy.db") as copy:
+        for edit in edits:
+            changes = dict(db.changes_since(sequence))
+            edit(changes[sequence + 2])
+            with pytest.raises(holdfast.MisuseError, match="edited"):
+                copy.write(changes[sequence + 2])
+        changes[sequence + 3].maps["users"] = [(b"more", b"4")]
+        with pytest.raises(holdfast.MisuseError, match="edited"):
+            copy.write(changes[sequence + 3])
+        assert dict(copy) == {} and copy.maps() == []
+        for number, changes in db.changes_since(sequence):
+            if number == sequence + 3:
+                changes.append((b"more", b"4"))
+            copy.write(changes)
+        assert dict(copy) == {b"a": b"1", b"b": b"3", b"more": b"4"}
+        assert dict(copy.map("users")) == {b"ada": b"2"}
+
+
 def test_keys_that_begin_with_255_are_as_before_in_a_file_of_root_version_4(
     tmp_path, command, command_json
 ):
