@@ -9,6 +9,7 @@
 #include <ostream>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "holdfast/base/random.h"
@@ -245,6 +246,30 @@ TEST(DbViews, LongNoScheduleWithAnEarlyStoreFreesWhatASnapshotShows) {
 
 TEST(DbViews, LongNoScheduleWithTwoPreemptionsFreesWhatASeatShows) {
   explore({.preemptions = 2, .drains = 0}, true, 1000);
+}
+
+/// Beside threads that open views all the time, a collection's wait is over for a moment only.
+TEST(DbViews, ACollectionKeepsTheMarksThatAnotherOneWaitsFor) {
+  SimMachine machine(SimOptions{.threads = 1});
+  Snapshots<SimMachine> snapshots(machine, 1, {.quiet_uses = 2, .patience = 2});
+  Backlog<SimMachine> backlog(machine, snapshots, 1);
+  snapshots.announce_stamps(0);
+  auto share = backlog.take(0, 1);
+  share->add({&machine, Stamp::make(0, 1), Stamp::make(0, 2), 0});
+  backlog.put(0, std::move(share), true);
+  size_t versions = 0;
+  auto* const first = snapshots.open();
+  const uint64_t period = backlog.mark(&versions);
+  EXPECT_EQ(versions, 1u);
+  EXPECT_FALSE(snapshots.outlasted(period));
+  auto* const second = snapshots.open();
+  snapshots.announce(first);
+  EXPECT_TRUE(snapshots.outlasted(period));
+  backlog.mark(&versions);  // the other collection
+  EXPECT_EQ(backlog.take_any(1)->size(), 1u);
+  snapshots.announce(second);
+  snapshots.close(first);
+  snapshots.close(second);
 }
 
 // ---- Planted bugs

@@ -412,7 +412,7 @@ holdfast::Status Store<H>::collect(Commit commit) {
   const int self = heap_.machine().self();
   const auto most = static_cast<size_t>(limits_.versions_freed);
   Status status = adopt_nested(commit);
-  int again = 3;  // another collection may have renewed the marks that this one waits for
+  int again = 3;  // for older marks, for a queue's other versions, for those moved meanwhile
   for (size_t left = await_views(); left > 0 && status.ok();) {
     Share share(backlog_, self, backlog_.take_any(std::min(left, most)));
     if (share.get()->empty()) {

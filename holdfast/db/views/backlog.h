@@ -106,7 +106,8 @@ class Backlog {
     return share;
   }
 
-  /// Marks all versions that have not been judged (Snapshots::mark), and returns the period. Stores
+  /// Marks the versions that have not been judged (Snapshots::mark), and returns the period. In a
+  /// queue with older marks the other versions get theirs once the marked ones are judged. Stores
   /// the number of versions that no transaction has in *versions; views may need some of them.
   uint64_t mark(size_t* versions) {
     *versions = snapshots_.held();

@@ -148,10 +148,13 @@ class Snapshots {
     return open_ + seats_.known().size() + seats_.opening().size();
   }
 
-  /// Marks all versions of a queue with the present period, and returns it.
+  /// Marks all versions of a queue with the present period, and returns it. Keeps marks of before,
+  /// because another thread may be waiting to judge those versions.
   uint64_t mark(VersionQueue& replaced) const {
     const Lock lock(lock_);
-    replaced.mark(period_);
+    if (replaced.marked() == 0) {
+      replaced.mark(period_);
+    }
     return period_;
   }
   /// Returns whether all views are known that were being opened when versions were marked with this
@@ -258,10 +261,7 @@ class Snapshots {
   /// Returns the number of versions at the front of the queue that a view that is being opened
   /// cannot need. Marks all if none is marked.
   size_t marked_long_ago(VersionQueue& replaced) {
-    if (replaced.marked() == 0) {
-      mark(replaced);
-      return 0;
-    }
+    mark(replaced);
     return outlasted(replaced.period()) ? replaced.marked() : 0;
   }
 
