@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <exception>
 #include <new>
+#include <optional>
+#include <system_error>
+#include <utility>
 
 #include "holdfast/machine/machine.h"
 
@@ -49,23 +52,25 @@ class RoundLock {
   }
 
   /// Does the work of a round that the caller has begun, and ends the round. Returns the result of
-  /// `work`. If that gets no memory (bad_alloc), the round ends as well, so the work must be such
-  /// that another round can begin it again. After a MediumFailure the round lasts, and every wait
-  /// throws.
+  /// `work`. If that gets no memory (bad_alloc) or no thread (system_error), the round ends as
+  /// well, so the work must be such that another round can begin it again. After a MediumFailure
+  /// the round lasts, and every wait throws.
   template <class Work>
   auto finish(Work&& work) {
-    decltype(work()) result{};
+    std::optional<decltype(work())> result;
     std::exception_ptr failure;
     try {
       result = work();
     } catch (const std::bad_alloc&) {
+      failure = std::current_exception();
+    } catch (const std::system_error&) {
       failure = std::current_exception();
     }
     unlock();
     if (failure) [[unlikely]] {
       std::rethrow_exception(failure);
     }
-    return result;
+    return *std::move(result);
   }
 
   /// Asks the background thread for rounds. Relaxed, as all uses of it: it is only a hint.

@@ -56,10 +56,11 @@ void LinkedLogReplayer<M>::finish(const Walked& walked) {
 template <class M>
 Result<ReplayReport> LinkedLogReplayer<M>::replay_alone(const ReplayOptions& options) {
   lock_.lock();
-  auto report = sharded_.run(
-      regions_, options, [&](ReplayShard<M>& shard) { return walk(shard); },
-      [&](const Walked& walked) { finish(walked); });
-  lock_.unlock();
+  auto report = lock_.finish([&] {
+    return sharded_.run(
+        regions_, options, [&](ReplayShard<M>& shard) { return walk(shard); },
+        [&](const Walked& walked) { finish(walked); });
+  });
   if (report.ok()) {  // the replayers may have no slots
     auto& counts = statistics_.at(machine_.self());
     counts.replayed += report->transactions;

@@ -65,10 +65,11 @@ void LogReplayer<M>::finish(const Walked& walked, uint64_t last) {
 template <class M>
 Result<ReplayReport> LogReplayer<M>::replay_alone(uint64_t last, const ReplayOptions& options) {
   lock_.lock();
-  auto report = sharded_.run(
-      regions_, options, [&](ReplayShard<M>& shard) { return walk(shard, last); },
-      [&](const Walked& walked) { finish(walked, last); });
-  lock_.unlock();
+  auto report = lock_.finish([&] {
+    return sharded_.run(
+        regions_, options, [&](ReplayShard<M>& shard) { return walk(shard, last); },
+        [&](const Walked& walked) { finish(walked, last); });
+  });
   if (report.ok()) {  // the replayers may have no slots
     auto& counts = statistics_.at(machine_.self());
     counts.replayed += report->transactions;

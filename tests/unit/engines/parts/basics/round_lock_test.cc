@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
+#include <system_error>
+
+#include "holdfast/base/status.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/timeline_world.h"
 
@@ -93,6 +97,23 @@ TEST(RoundLock, AsksTheBackgroundForRoundsUntilOneFindsNothing) {
     EXPECT_EQ(work, -1);
     EXPECT_FALSE(lock.background(round));
     EXPECT_EQ(work, -1);
+  });
+}
+
+TEST(RoundLock, ARoundWithoutMemoryOrAThreadEnds) {
+  SimMachine machine(timeline_test::power9(1));
+  RoundLock<SimMachine> lock(machine);
+  machine.run_threads(1, [&](int) {
+    lock.lock();
+    EXPECT_THROW(lock.finish([]() -> int { throw std::bad_alloc(); }), std::bad_alloc);
+    lock.lock();
+    EXPECT_THROW(lock.finish([]() -> int {
+      throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+    }),
+                 std::system_error);
+    lock.lock();
+    EXPECT_EQ(lock.finish([] { return Result<int>(7); }).value(), 7);
+    EXPECT_TRUE(lock.try_lock());
   });
 }
 

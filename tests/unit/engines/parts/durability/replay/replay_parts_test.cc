@@ -249,6 +249,7 @@ TEST(RedoLogArea, ReadsAroundTheEndOfALogAndFromTheHome) {
 /// Markers, logs and a home on a simulated machine, while no thread works on a number.
 class LogReplayerTest : public testing::Test {
  protected:
+  using Machine = MachineWithoutMemory;
   static constexpr uint64_t kMarkers = 8;
   static constexpr size_t kLogBytes = 512;
 
@@ -262,20 +263,20 @@ class LogReplayerTest : public testing::Test {
   /// A durable transaction that stored `value` into word `at`.
   void transaction(uint64_t number, int thread, uint64_t at, uint64_t value) {
     const uint64_t words[] = {RedoRecord{at * 8, 8}.header(), value};
-    RedoLog<SimMachine>& log = redo_[static_cast<size_t>(thread)];
+    RedoLog<Machine>& log = redo_[static_cast<size_t>(thread)];
     log.write(words, sizeof(words), Site{});
     markers_.write({.number = number,
                     .thread = thread,
                     .start = log.start(),
                     .bytes = sizeof(words),
                     .checksum = holdfast::checksum(words, sizeof(words),
-                                                   LogReplayer<SimMachine>::seed(number, thread))},
+                                                   LogReplayer<Machine>::seed(number, thread))},
                    Site{});
     log.advance(sizeof(words));
   }
 
   uint64_t home(uint64_t at) {
-    return SimMachine::load(reinterpret_cast<uint64_t*>(regions_.home) + at);
+    return Machine::load(reinterpret_cast<uint64_t*>(regions_.home) + at);
   }
   uint64_t replayed_up_to() {
     replayer_.replay_all(1000);
@@ -283,13 +284,13 @@ class LogReplayerTest : public testing::Test {
   }
 
  private:
-  static std::byte* map(SimMachine& machine) {
+  static std::byte* map(Machine& machine) {
     machine.medium().grow(kPageBytes * 3).check();
     return machine.medium().map(0, kPageBytes * 3, nullptr, MapMode::shared).value();
   }
 
  protected:
-  SimMachine machine_;
+  Machine machine_;
   std::byte* const base_ = map(machine_);
   uint64_t* const tail_ = reinterpret_cast<uint64_t*>(base_);
   const Regions regions_{.data = base_ + 2 * kPageBytes,
@@ -298,12 +299,11 @@ class LogReplayerTest : public testing::Test {
                          .bytes = kPageBytes,
                          .capacity = kPageBytes};
   const RedoLogArea logs_{base_ + kPageBytes, kLogBytes, 2};
-  DurabilityMarkers<SimMachine> markers_{machine_, base_ + 2 * kLineBytes, kMarkers};
-  StateArray<SimMachine> states_{machine_, 2};
-  SlotStatistics<SimMachine> statistics_{machine_};
-  LogReplayer<SimMachine> replayer_{machine_, regions_, tail_,      markers_,
-                                    logs_,    states_,  statistics_};
-  std::vector<RedoLog<SimMachine>> redo_;
+  DurabilityMarkers<Machine> markers_{machine_, base_ + 2 * kLineBytes, kMarkers};
+  StateArray<Machine> states_{machine_, 2};
+  SlotStatistics<Machine> statistics_{machine_};
+  LogReplayer<Machine> replayer_{machine_, regions_, tail_, markers_, logs_, states_, statistics_};
+  std::vector<RedoLog<Machine>> redo_;
 };
 
 TEST_F(LogReplayerTest, StopsAtAHoleUntilItIsFilled) {
@@ -356,7 +356,7 @@ TEST_F(LogReplayerTest, RecoverySkipsHolesAndGoesOnAboveThem) {
   EXPECT_EQ(report.transactions, 2u);
   EXPECT_EQ(home(3), 22u);
   EXPECT_EQ(home(4), 55u);
-  EXPECT_EQ(decode_tail(SimMachine::load(tail_)), 7u);
+  EXPECT_EQ(decode_tail(Machine::load(tail_)), 7u);
 }
 
 TEST_F(LogReplayerTest, RecordsWrapAroundTheEndOfTheLog) {
@@ -372,7 +372,7 @@ TEST_F(LogReplayerTest, RecordsWrapAroundTheEndOfTheLog) {
   EXPECT_EQ(redo_[0].start(), 7u * 64);
   redo_[0].write(words.data(), bytes, Site{});
   const uint64_t checksum =
-      holdfast::checksum(words.data(), bytes, LogReplayer<SimMachine>::seed(8, 0));
+      holdfast::checksum(words.data(), bytes, LogReplayer<Machine>::seed(8, 0));
   markers_.write(
       {.number = 8, .thread = 0, .start = redo_[0].start(), .bytes = bytes, .checksum = checksum},
       Site{});
@@ -382,6 +382,17 @@ TEST_F(LogReplayerTest, RecordsWrapAroundTheEndOfTheLog) {
   for (uint64_t i = 0; i < 20; ++i) {
     EXPECT_EQ(home(10 + i), 100 + i);
   }
+}
+
+TEST_F(LogReplayerTest, AReplayThatGetsNoMemoryCanBeginAgain) {
+  transaction(1, 0, 3, 11);
+  transaction(2, 1, 3, 22);
+  machine_.allowed = 0;
+  EXPECT_THROW(static_cast<void>(replayer_.replay_alone(2, {.replayers = 1, .filter = true})),
+               std::bad_alloc);
+  machine_.allowed = 100;
+  EXPECT_EQ(replayer_.replay_alone(2, {.replayers = 1, .filter = true}).value().transactions, 2u);
+  EXPECT_EQ(home(3), 22u);
 }
 
 }  // namespace
