@@ -26,6 +26,10 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::create(Machine& machine, const CreateO
       return Status(Code::invalid_argument,
                     "partitions is from 0 to " + std::to_string(Partitions::kMost));
     }
+    if (options.slots < 0 || options.slots > kMostThreadSlots) {
+      return Status(Code::invalid_argument,
+                    "slots is from 0 to " + std::to_string(kMostThreadSlots));
+    }
     const int slots = std::max(options.slots, machine.slots());
     auto area = (*description)->area_bytes(merged, slots);
     auto recorded = (*description)->area_bytes(options.options, slots);

@@ -31,8 +31,9 @@ struct CreateOptions {
   /// journal and does not rewrite the heap (Description::rewrites_heap); else none.
   std::optional<size_t> journal_bytes = {};
 
-  /// The number of thread slots with logs and arenas, at least the machine's own number. 0: the
-  /// machine's number. `content` from a heap with more slots needs as many.
+  /// The number of thread slots with logs and arenas, at least the machine's own number and at most
+  /// kMostThreadSlots. 0: the machine's number. `content` from a heap with more slots needs as
+  /// many.
   int slots = 0;
 
   /// The number of partitions that transactions can name, 0 to Partitions::kMost. `content` has the

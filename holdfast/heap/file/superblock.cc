@@ -352,7 +352,7 @@ Status validate(const Superblock& s, uint64_t file_bytes, const std::string& nam
   const bool plausible = s.capacity % kPageBytes == 0 && s.capacity < kMostBytes &&
                          s.base % kPageBytes == 0 && power_of_two(s.chunk_bytes) &&
                          s.growth_bytes <= kMostBytes && s.slots > 0 &&
-                         s.slots <= kMaxThreads + 8 && extents_fit(s);
+                         s.slots <= kMostThreadSlots && extents_fit(s);
   if (!plausible) {
     return {Code::corrupt,
             name + ": the superblock contradicts itself; restore the file from a copy"};

@@ -22,6 +22,7 @@ inline constexpr size_t kSuperblockBytes = 16384;  ///< room for one copy
 inline constexpr size_t kSuperblocks = 2;
 inline constexpr size_t kHeaderBytes = kSuperblocks * kSuperblockBytes;
 inline constexpr size_t kMostExtents = 512;
+inline constexpr int kMostThreadSlots = kMaxThreads + 8;  ///< each machine has fewer
 /// Stands in the place of the second copy from the begin of a heap's creation until the first copy
 /// is durable. Zeros follow. It tells an interrupted creation from a file that is no heap.
 inline constexpr std::string_view kUnfinished = "The creation of a Holdfast heap has begun.\n";

@@ -70,6 +70,17 @@ TEST(OpensAgain, AHeapThatItsMetadataFill) {
   EXPECT_GT(least, kPageBytes);
 }
 
+TEST(OpensAgain, AHeapWithTheMostThreadSlots) {
+  CreateOptions create = small_heap_options(any_engine());
+  create.bytes = create.max_bytes = 4 << 20;
+  create.slots = kMostThreadSlots;
+  EXPECT_EQ(made(create).code(), Code::ok);
+  for (const int slots : {-1, kMostThreadSlots + 1}) {
+    create.slots = slots;
+    EXPECT_EQ(made(create).code(), Code::invalid_argument) << slots;
+  }
+}
+
 class OpensAgainWith : public testing::TestWithParam<std::string> {};
 
 TEST_P(OpensAgainWith, RunOptionsThatDoNotLayOutTheFile) {
