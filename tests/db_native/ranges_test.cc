@@ -474,6 +474,24 @@ TEST_P(DbRanges, LongWalksInTransactions) {
   EXPECT_EQ(contents(*file).size(), static_cast<size_t>(kKeys - 10));
 }
 
+TEST(DbOverlay, JumpsMissNothingThatTheTransactionPutsAgain) {
+  DbFile file;
+  for (char key = 'a'; key <= 'z'; ++key) {
+    put(*file, std::string(1, key), "");
+  }
+  for (uint64_t seed = 1; seed <= 300 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Model model = contents(*file);
+    Random random(seed);
+    const std::unique_ptr<OptimisticTransaction> t(file->BeginTransaction());
+    for (int round = 0; round < 4; ++round) {
+      ASSERT_TRUE(t->DeleteRange("c", "x").ok());
+      model.erase(model.lower_bound("c"), model.lower_bound("x"));
+      walk_and_write(*t, model, random, 40);
+    }
+  }
+}
+
 /// Iterators of one transaction that take steps in turn.
 TEST(DbOverlay, IteratorsExtendARangeEach) {
   DbFile file;
@@ -481,9 +499,11 @@ TEST(DbOverlay, IteratorsExtendARangeEach) {
     put(*file, k, "");
   }
   const PendingWrites writes{ComparatorLess{BytewiseComparator()}};
+  HiddenRanges hidden(BytewiseComparator());
   std::vector<KeyRange> crossed;
   const auto iterate = [&] {
-    return OverlayIterator(std::unique_ptr<Iterator>(file->NewIterator({})), writes, {}, &crossed);
+    return OverlayIterator(std::unique_ptr<Iterator>(file->NewIterator({})), writes, &hidden, {},
+                           &crossed);
   };
   OverlayIterator forwards = iterate();
   OverlayIterator backwards = iterate();
@@ -514,30 +534,44 @@ class Counting final : public Comparator {
   mutable std::atomic<int> calls = 0;
 };
 
+/// The calls of the comparator by a transaction that takes out one entry after the other.
+struct CallsOf {
+  int body;
+  int commit;
+};
+CallsOf taking_out(int keys, bool backwards) {
+  const Counting counting;
+  DbFile file;
+  file.options.comparator = &counting;
+  WriteBatch batch;
+  for (int i = 0; i < keys; ++i) {
+    batch.Put(std::to_string(1000 + i), "");
+  }
+  EXPECT_TRUE(file->Write({}, &batch).ok());
+  const std::unique_ptr<OptimisticTransaction> t(file->BeginTransaction());
+  counting.calls = 0;
+  for (int i = 0; i < keys; ++i) {
+    const std::unique_ptr<Iterator> at(t->NewIterator());
+    backwards ? at->SeekToLast() : at->SeekToFirst();
+    EXPECT_EQ(at->key().ToString(), std::to_string(backwards ? 999 + keys - i : 1000 + i));
+    t->Delete(at->key());
+  }
+  const int body = counting.calls.exchange(0);
+  bool committed = false;
+  EXPECT_TRUE(t->Commit(&committed).ok() && committed);
+  return {body, counting.calls.load()};
+}
+
 TEST(DbCommit, LooksOnceAtAKeyThatManyWalksHaveCrossed) {
-  const auto calls = [](int keys) {
-    const Counting counting;
-    DbFile file;
-    file.options.comparator = &counting;
-    WriteBatch batch;
-    for (int i = 0; i < keys; ++i) {
-      batch.Put(std::to_string(1000 + i), "");
-    }
-    EXPECT_TRUE(file->Write({}, &batch).ok());
-    const std::unique_ptr<OptimisticTransaction> t(file->BeginTransaction());
-    for (int i = 0; i < keys; ++i) {
-      const std::unique_ptr<Iterator> at(t->NewIterator());
-      at->SeekToFirst();
-      EXPECT_EQ(at->key().ToString(), std::to_string(1000 + i));
-      t->Delete(at->key());
-    }
-    counting.calls = 0;
-    bool committed = false;
-    EXPECT_TRUE(t->Commit(&committed).ok() && committed);
-    return counting.calls.load();
-  };
-  const int few = calls(100);
-  EXPECT_LT(calls(400), 8 * few) << "16 times as many would be quadratic";
+  const int few = taking_out(100, false).commit;
+  EXPECT_LT(taking_out(400, false).commit, 8 * few) << "16 times as many would be quadratic";
+}
+
+TEST(DbOverlay, WalksJumpOverWhatTheTransactionHasDeleted) {
+  for (const bool backwards : {false, true}) {
+    const int few = taking_out(400, backwards).body;
+    EXPECT_LT(taking_out(1600, backwards).body, 8 * few) << "16 times as many would be quadratic";
+  }
 }
 
 TEST(DbCommit, UnitesTheRangesThatShareAKey) {

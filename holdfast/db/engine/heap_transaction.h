@@ -42,6 +42,7 @@ class HeapTransaction final : public MappedTransaction<OptimisticTransaction> {
   Store<H>& store_;
   const HeldView<H> view_;
   PendingWrites writes_{ComparatorLess{store_.comparator()}};
+  HiddenRanges hidden_{store_.comparator()};
   WriteBatch maps_;  ///< no changes, but the named maps that were written
   Status refused_;
   /// The stamp of each key that was read; 0: it had no value.
@@ -71,6 +72,9 @@ template <class H>
 void HeapTransaction<H>::write_stored(const Slice& key, const Slice* value) {
   std::string name = key.ToString();
   PendingWrite written{value == nullptr, value == nullptr ? std::string() : value->ToString()};
+  if (value != nullptr) {
+    hidden_.put(name);
+  }
   auto node = writes_.extract(name);
   if (node.empty()) {
     writes_.emplace(std::move(name), std::move(written));
@@ -90,7 +94,7 @@ Iterator* HeapTransaction<H>::iterate_stored(const ColumnFamilyHandle* family) {
   Store<H>::share_view(view_.get());
   HeldView<H> shared(view_.get(), view_.get_deleter());
   return new OverlayIterator(std::make_unique<HeapIterator<H>>(store_, std::move(shared)), writes_,
-                             std::move(limits), &ranges_);
+                             &hidden_, std::move(limits), &ranges_);
 }
 
 template <class H>

@@ -24,6 +24,49 @@ std::vector<KeyRange> united(std::vector<KeyRange> ranges, const Comparator& com
   return result;
 }
 
+const std::string* HiddenRanges::end_behind(const std::string& key) const {
+  const auto next = ends_.upper_bound(key);
+  if (next == ends_.begin()) {
+    return nullptr;
+  }
+  const std::string& end = std::prev(next)->second;
+  return ends_.key_comp()(key, end) ? &end : nullptr;
+}
+
+const std::string* HiddenRanges::begin_before(const std::string& key) const {
+  const auto next = ends_.lower_bound(key);
+  if (next == ends_.begin()) {
+    return nullptr;
+  }
+  const auto& [begin, end] = *std::prev(next);
+  return ends_.key_comp()(end, key) ? nullptr : &begin;
+}
+
+void HiddenRanges::add(std::string first, const std::string& last) {
+  const auto& less = ends_.key_comp();
+  std::string end = last;  // there may be an entry, unlike at `last`
+  auto at = ends_.upper_bound(first);
+  if (at != ends_.begin() && !less(std::prev(at)->second, first)) {
+    --at;
+    first = at->first;
+  }
+  while (at != ends_.end() && !less(last, at->first)) {
+    end = std::max(end, at->second, less);
+    at = ends_.erase(at);
+  }
+  ends_.emplace(std::move(first), std::move(end));
+}
+
+void HiddenRanges::put(const std::string& key) {
+  const auto next = ends_.lower_bound(key);
+  if (next == ends_.begin()) {
+    return;
+  }
+  if (std::string& end = std::prev(next)->second; ends_.key_comp()(key, end)) {
+    ends_.emplace_hint(next, key, std::exchange(end, key));
+  }
+}
+
 void OverlayIterator::SeekToFirst() {
   below_->SeekToFirst();
   settle_forwards(writes_.begin(), std::nullopt);
@@ -59,12 +102,8 @@ void OverlayIterator::Prev() {
     return;
   }
   if (forwards_) {
-    below_->Seek(key_);
-    if (!below_->Valid() && below_->status().ok()) {
-      below_->SeekToLast();
-    }
-  }
-  if (below_->Valid() && order(below_->key(), key_) >= 0) {
+    move_below_before(key_);
+  } else if (below_->Valid() && order(below_->key(), key_) >= 0) {
     below_->Prev();
   }
   const std::string from = key_;
@@ -74,6 +113,8 @@ void OverlayIterator::Prev() {
 void OverlayIterator::settle_forwards(Write own, const std::optional<std::string>& from) {
   forwards_ = true;
   valid_ = false;
+  const Write first = own;
+  size_t deletions = 0;  // crossed
   for (; own != writes_.end(); ++own) {
     const int side = below_->Valid() ? order(below_->key(), own->first) : 1;
     if (side < 0) {
@@ -86,18 +127,26 @@ void OverlayIterator::settle_forwards(Write own, const std::optional<std::string
       show(own->first, own->second.value);
       break;
     }
+    ++deletions;
+    if (const std::string* const end = hidden_->end_behind(own->first)) {
+      own = std::prev(writes_.lower_bound(*end));
+      below_->Seek(*end);
+    }
   }
+  hide(deletions, first, own);
   if (!valid_ && below_->Valid()) {
     show(below_->key(), below_->value());
   }
   record(from);
 }
 
-void OverlayIterator::settle_backwards(Write own, const std::optional<std::string>& from) {
+void OverlayIterator::settle_backwards(Write end, const std::optional<std::string>& from) {
   forwards_ = false;
   valid_ = false;
-  while (own != writes_.begin()) {
-    --own;
+  Write first = end;
+  size_t deletions = 0;  // crossed
+  while (first != writes_.begin()) {
+    const Write own = std::prev(first);
     const int side = below_->Valid() ? order(below_->key(), own->first) : -1;
     if (side > 0) {
       break;
@@ -109,11 +158,35 @@ void OverlayIterator::settle_backwards(Write own, const std::optional<std::strin
       show(own->first, own->second.value);
       break;
     }
+    ++deletions;
+    first = own;
+    if (const std::string* const begin = hidden_->begin_before(own->first)) {
+      first = writes_.upper_bound(*begin);
+      move_below_before(*begin);
+    }
   }
+  hide(deletions, first, end);
   if (!valid_ && below_->Valid()) {
     show(below_->key(), below_->value());
   }
   record(from);
+}
+
+void OverlayIterator::move_below_before(const std::string& key) {
+  below_->Seek(key);
+  if (below_->Valid()) {
+    below_->Prev();
+  } else if (below_->status().ok()) {
+    below_->SeekToLast();
+  }
+}
+
+/// Notes that the writes from `first` on and before `end` are deletions without entries between.
+void OverlayIterator::hide(size_t deletions, Write first, Write end) {
+  constexpr size_t kWorthAJump = 4;
+  if (deletions >= kWorthAJump && below_->status().ok()) {
+    hidden_->add(first->first, std::prev(end)->first);
+  }
 }
 
 void OverlayIterator::show(const Slice& key, const Slice& value) {

@@ -29,6 +29,29 @@ struct ComparatorLess {
 };
 using PendingWrites = std::map<std::string, PendingWrite, ComparatorLess>;
 
+/// Ranges of keys, without their ends, in which a transaction shows no entry, because it has
+/// deleted all of them. One walk crosses such a range, and later walks jump over it. Otherwise a
+/// loop that takes out the first entry again and again would cross all its deletions each time.
+///
+/// Cost: O(log n) for n ranges; add() amortized.
+class HiddenRanges {
+ public:
+  explicit HiddenRanges(const Comparator* comparator) : ends_(ComparatorLess{comparator}) {}
+
+  /// Returns the other end of the range that a walk enters behind this key, or before it; null if
+  /// there is none.
+  const std::string* end_behind(const std::string& key) const;
+  const std::string* begin_before(const std::string& key) const;
+  /// Adds the range between two deletions. Unites it with the ranges that it meets.
+  void add(std::string first, const std::string& last);
+  /// From now on the transaction may show an entry with this key.
+  void put(const std::string& key);
+
+ private:
+  /// By their begins. They do not overlap, but may share ends.
+  std::map<std::string, std::string, ComparatorLess> ends_;
+};
+
 /// Returns the union of the ranges, in the order of their keys. Ranges that share a key are one.
 std::vector<KeyRange> united(std::vector<KeyRange> ranges, const Comparator& comparator);
 
@@ -40,9 +63,13 @@ class OverlayIterator final : public Iterator {
  public:
   /// The writes and the ranges must outlive the iterator. `limits`: keys outside do not count as
   /// crossed.
-  OverlayIterator(std::unique_ptr<Iterator> below, const PendingWrites& writes, KeyRange limits,
-                  std::vector<KeyRange>* crossed)
-      : below_(std::move(below)), writes_(writes), limits_(std::move(limits)), crossed_(crossed) {}
+  OverlayIterator(std::unique_ptr<Iterator> below, const PendingWrites& writes,
+                  HiddenRanges* hidden, KeyRange limits, std::vector<KeyRange>* crossed)
+      : below_(std::move(below)),
+        writes_(writes),
+        hidden_(hidden),
+        limits_(std::move(limits)),
+        crossed_(crossed) {}
 
   bool Valid() const override { return valid_; }
   void SeekToFirst() override;
@@ -59,8 +86,10 @@ class OverlayIterator final : public Iterator {
 
   /// Moves to the first entry from `own` and below_ on, which are at or behind `from`.
   void settle_forwards(Write own, const std::optional<std::string>& from);
-  /// Moves to the last entry before `own`, and at or before below_.
-  void settle_backwards(Write own, const std::optional<std::string>& from);
+  /// Moves to the last entry before `end`, and at or before below_.
+  void settle_backwards(Write end, const std::optional<std::string>& from);
+  void move_below_before(const std::string& key);
+  void hide(size_t deletions, Write first, Write end);
   int order(const Slice& a, const Slice& b) const {
     return writes_.key_comp().comparator->Compare(a, b);
   }
@@ -70,6 +99,7 @@ class OverlayIterator final : public Iterator {
 
   std::unique_ptr<Iterator> below_;  ///< at the next entry in the direction of the last step
   const PendingWrites& writes_;
+  HiddenRanges* hidden_;  ///< of all iterators of the transaction
   const KeyRange limits_;
   std::vector<KeyRange>* crossed_;   ///< of all iterators of the transaction; it only grows
   std::optional<size_t> own_range_;  ///< the last range in crossed_ that this iterator has added
