@@ -352,11 +352,12 @@ nb::list changes(Database& database, uint64_t sequence, size_t most_bytes) {
     });
   });
   nb::list result;
-  for (const auto& [number, batch] : found) {
+  for (auto& [number, batch] : found) {
     Lister lister(database);
     check(batch.Iterate(&lister), database.path());
+    // Moved, because nanobind ends the process if there is no memory for a copy.
     result.append(nb::make_tuple(number, lister.list, lister.maps,
-                                 lister.changes_maps ? nb::cast(batch) : nb::none()));
+                                 lister.changes_maps ? nb::cast(std::move(batch)) : nb::none()));
   }
   return result;
 }
