@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <new>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -116,6 +117,28 @@ TEST_F(NativeThreads, GuestsTakeTurnsInTheBackgroundThreadsSlot) {
   }).join();
   machine->set_background(nullptr);
   std::thread(guest).join();
+}
+
+TEST(NativeBackground, TriesAgainWithoutMemory) {
+  std::atomic<int> begun{0};
+  std::atomic<int> calls{0};
+  const auto count_and_fail = [](std::atomic<int>& count, int failures) {
+    const int n = ++count;
+    count.notify_all();
+    if (n <= failures) {
+      throw std::bad_alloc();
+    }
+  };
+  const native::Background background([&] { count_and_fail(begun, 2); },
+                                      [&] {
+                                        count_and_fail(calls, 3);
+                                        return false;
+                                      },
+                                      native::allowed_processors());
+  for (int n = 0; n < 5; n = calls) {
+    calls.wait(n);
+  }
+  EXPECT_EQ(begun, 3);
 }
 
 // A program may block a signal in its threads, and wait for it.

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <exception>
+#include <new>
 
 #include "holdfast/machine/machine.h"
 
@@ -80,8 +81,7 @@ Background::Background(std::function<void()> prepare, std::function<bool()> f,
   thread_ = std::thread(
       [this, prepare = std::move(prepare), f = std::move(f), processors = std::move(processors)] {
         run_on(processors);  // the new thread has inherited its creator's pinning
-        prepare();
-        loop(f);
+        loop(prepare, f);
       });
 }
 
@@ -94,17 +94,24 @@ Background::~Background() {
   thread_.join();
 }
 
-void Background::loop(const std::function<bool()>& f) {
+void Background::loop(const std::function<void()>& prepare, const std::function<bool()>& f) {
   using std::chrono::microseconds;
   constexpr microseconds kShortest{10};
   constexpr microseconds kLongest{200};
   microseconds rest = kShortest;
+  bool prepared = false;
   for (;;) {
     bool busy = false;
     try {
+      if (!prepared) {
+        prepare();
+        prepared = true;
+      }
       busy = f();
     } catch (const MediumFailure&) {
       return;  // the machine remembers the failure, so other threads meet it too
+    } catch (const std::bad_alloc&) {
+      // The next round tries again.
     }
     std::unique_lock lock(mutex_);
     if (!busy) {

@@ -37,18 +37,20 @@ class NoSignals {
   sigset_t before_{};
 };
 
-/// A thread that calls f over and over. After a call that returns false it sleeps for 10 to 200
-/// microseconds. It ends at a MediumFailure; the destructor stops and joins it.
+/// A thread that calls f over and over. After a call that returns false, or gets no memory
+/// (bad_alloc), it sleeps for 10 to 200 microseconds. It ends at a MediumFailure; the destructor
+/// stops and joins it.
 class Background {
  public:
-  /// The new thread calls `prepare` first. It may run on any of these processors.
+  /// The new thread calls `prepare` first, again as long as that gets no memory. It may run on any
+  /// of these processors.
   Background(std::function<void()> prepare, std::function<bool()> f, std::vector<int> processors);
   ~Background();
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
  private:
-  void loop(const std::function<bool()>& f);
+  void loop(const std::function<void()>& prepare, const std::function<bool()>& f);
 
   std::mutex mutex_;
   std::condition_variable wake_;
