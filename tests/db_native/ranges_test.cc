@@ -492,6 +492,63 @@ TEST(DbOverlay, JumpsMissNothingThatTheTransactionPutsAgain) {
   }
 }
 
+/// Walks over the keys "00" to "99". A step meets damage once if `damaged` is set. A seek finds its
+/// key, whatever was met before.
+class Numbers final : public Iterator {
+ public:
+  explicit Numbers(bool& damaged) : damaged_(damaged) {}
+  bool Valid() const override { return status_.ok() && at_ >= 0 && at_ < 100; }
+  void SeekToFirst() override { move_to(0); }
+  void SeekToLast() override { move_to(99); }
+  void Seek(const Slice& target) override { move_to(std::stoi(target.ToString())); }
+  void Next() override { step(1); }
+  void Prev() override { step(-1); }
+  Slice key() const override { return key_; }
+  Slice value() const override { return {}; }
+  Status status() const override { return status_; }
+
+ private:
+  void move_to(int at) {
+    status_ = Status::OK();
+    at_ = at;
+    key_ = {static_cast<char>('0' + at / 10), static_cast<char>('0' + at % 10)};
+  }
+  void step(int by) {
+    if (std::exchange(damaged_, false)) {
+      status_ = Status::Corruption("damaged");
+    } else {
+      move_to(at_ + by);
+    }
+  }
+
+  bool& damaged_;
+  int at_ = -1;
+  std::string key_;
+  Status status_;
+};
+
+TEST(DbOverlay, AJumpForgetsNoDamage) {
+  const PendingWrite deletion{true, {}};
+  PendingWrites writes{ComparatorLess{BytewiseComparator()}};
+  for (const char* const key : {"00", "20", "80", "99"}) {  // the entries between are shown
+    writes.emplace(key, deletion);
+  }
+  HiddenRanges hidden(BytewiseComparator());
+  hidden.add("20", "80");
+  std::vector<KeyRange> crossed;
+  bool damaged = false;
+  OverlayIterator at(std::make_unique<Numbers>(damaged), writes, &hidden, {}, &crossed);
+  for (const bool backwards : {false, true}) {
+    backwards ? at.SeekToLast() : at.SeekToFirst();
+    EXPECT_TRUE(at.Valid());
+    EXPECT_EQ(at.key(), backwards ? "98" : "01");
+    damaged = true;
+    backwards ? at.SeekToLast() : at.SeekToFirst();
+    EXPECT_FALSE(at.Valid());
+    EXPECT_TRUE(at.status().IsCorruption());
+  }
+}
+
 /// Iterators of one transaction that take steps in turn.
 TEST(DbOverlay, IteratorsExtendARangeEach) {
   DbFile file;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <new>
 #include <utility>
 
 namespace holdfast::db {
@@ -63,7 +64,9 @@ void HiddenRanges::put(const std::string& key) {
     return;
   }
   if (std::string& end = std::prev(next)->second; ends_.key_comp()(key, end)) {
-    ends_.emplace_hint(next, key, std::exchange(end, key));
+    std::string split = key;  // first: a change without memory changes nothing
+    ends_.emplace_hint(next, key, end);
+    end = std::move(split);
   }
 }
 
@@ -128,16 +131,17 @@ void OverlayIterator::settle_forwards(Write own, const std::optional<std::string
       break;
     }
     ++deletions;
-    if (const std::string* const end = hidden_->end_behind(own->first)) {
+    const std::string* const end = hidden_->end_behind(own->first);
+    if (end != nullptr && below_->status().ok()) {  // a seek would forget an error
       own = std::prev(writes_.lower_bound(*end));
       below_->Seek(*end);
     }
   }
-  hide(deletions, first, own);
   if (!valid_ && below_->Valid()) {
     show(below_->key(), below_->value());
   }
   record(from);
+  hide(deletions, first, own);
 }
 
 void OverlayIterator::settle_backwards(Write end, const std::optional<std::string>& from) {
@@ -160,16 +164,17 @@ void OverlayIterator::settle_backwards(Write end, const std::optional<std::strin
     }
     ++deletions;
     first = own;
-    if (const std::string* const begin = hidden_->begin_before(own->first)) {
+    const std::string* const begin = hidden_->begin_before(own->first);
+    if (begin != nullptr && below_->status().ok()) {
       first = writes_.upper_bound(*begin);
       move_below_before(*begin);
     }
   }
-  hide(deletions, first, end);
   if (!valid_ && below_->Valid()) {
     show(below_->key(), below_->value());
   }
   record(from);
+  hide(deletions, first, end);
 }
 
 void OverlayIterator::move_below_before(const std::string& key) {
@@ -183,9 +188,13 @@ void OverlayIterator::move_below_before(const std::string& key) {
 
 /// Notes that the writes from `first` on and before `end` are deletions without entries between.
 void OverlayIterator::hide(size_t deletions, Write first, Write end) {
-  constexpr size_t kWorthAJump = 4;
+  constexpr size_t kWorthAJump = 16;  // a jump reads anew; without one the entries are in a buffer
   if (deletions >= kWorthAJump && below_->status().ok()) {
-    hidden_->add(first->first, std::prev(end)->first);
+    try {
+      hidden_->add(first->first, std::prev(end)->first);
+    } catch (const std::bad_alloc&) {
+      // Later walks cross these deletions again.
+    }
   }
 }
 
