@@ -120,25 +120,28 @@ TEST_F(NativeThreads, GuestsTakeTurnsInTheBackgroundThreadsSlot) {
 }
 
 TEST(NativeBackground, TriesAgainWithoutMemory) {
-  std::atomic<int> begun{0};
   std::atomic<int> calls{0};
-  const auto count_and_fail = [](std::atomic<int>& count, int failures) {
-    const int n = ++count;
-    count.notify_all();
-    if (n <= failures) {
+  const auto round = [&] {
+    const int n = ++calls;
+    calls.notify_all();
+    if (n <= 3) {
       throw std::bad_alloc();
     }
+    return false;
   };
-  const native::Background background([&] { count_and_fail(begun, 2); },
-                                      [&] {
-                                        count_and_fail(calls, 3);
-                                        return false;
-                                      },
-                                      native::allowed_processors());
+  const native::Background background([] {}, round, native::allowed_processors());
   for (int n = 0; n < 5; n = calls) {
     calls.wait(n);
   }
-  EXPECT_EQ(begun, 3);
+}
+
+TEST(NativeBackground, DoesNotBeginWithoutMemory) {
+  const auto prepare = [] { throw std::bad_alloc(); };
+  const auto round = [] {
+    ADD_FAILURE();
+    return false;
+  };
+  EXPECT_THROW(native::Background(prepare, round, native::allowed_processors()), std::bad_alloc);
 }
 
 // A program may block a signal in its threads, and wait for it.

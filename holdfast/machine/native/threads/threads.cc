@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <exception>
+#include <future>
 #include <new>
 
 #include "holdfast/machine/machine.h"
@@ -78,11 +79,26 @@ NoSignals::NoSignals() {
 Background::Background(std::function<void()> prepare, std::function<bool()> f,
                        std::vector<int> processors) {
   const NoSignals no_signals;
-  thread_ = std::thread(
-      [this, prepare = std::move(prepare), f = std::move(f), processors = std::move(processors)] {
-        run_on(processors);  // the new thread has inherited its creator's pinning
-        loop(prepare, f);
-      });
+  std::promise<void> promise;
+  std::future<void> prepared = promise.get_future();
+  thread_ = std::thread([this, promise = std::move(promise), prepare = std::move(prepare),
+                         f = std::move(f), processors = std::move(processors)]() mutable {
+    run_on(processors);  // the new thread has inherited its creator's pinning
+    try {
+      prepare();
+    } catch (...) {
+      promise.set_exception(std::current_exception());
+      return;
+    }
+    promise.set_value();
+    loop(f);
+  });
+  try {
+    prepared.get();
+  } catch (...) {
+    thread_.join();
+    throw;
+  }
 }
 
 Background::~Background() {
@@ -94,19 +110,14 @@ Background::~Background() {
   thread_.join();
 }
 
-void Background::loop(const std::function<void()>& prepare, const std::function<bool()>& f) {
+void Background::loop(const std::function<bool()>& f) {
   using std::chrono::microseconds;
   constexpr microseconds kShortest{10};
   constexpr microseconds kLongest{200};
   microseconds rest = kShortest;
-  bool prepared = false;
   for (;;) {
     bool busy = false;
     try {
-      if (!prepared) {
-        prepare();
-        prepared = true;
-      }
       busy = f();
     } catch (const MediumFailure&) {
       return;  // the machine remembers the failure, so other threads meet it too

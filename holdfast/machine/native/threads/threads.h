@@ -42,15 +42,15 @@ class NoSignals {
 /// stops and joins it.
 class Background {
  public:
-  /// The new thread calls `prepare` first, again as long as that gets no memory. It may run on any
-  /// of these processors.
+  /// The new thread calls `prepare` first. Returns when that has returned; throws what it throws.
+  /// The thread may run on any of these processors.
   Background(std::function<void()> prepare, std::function<bool()> f, std::vector<int> processors);
   ~Background();
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
  private:
-  void loop(const std::function<void()>& prepare, const std::function<bool()>& f);
+  void loop(const std::function<bool()>& f);
 
   std::mutex mutex_;
   std::condition_variable wake_;
