@@ -204,7 +204,15 @@ def test_json_goes_to_a_file(fake, invoke, tmp_path):
     target = tmp_path / "report.json"
     assert invoke("bench", "bank", "--json", target).exit_code == 0
     assert json.loads(target.read_text())["benchmarks"]
-    assert invoke("bench", "bank", "--json", tmp_path / "no" / "folder").exit_code == 2
+
+
+def test_a_file_for_json_is_tried_before_the_run(fake, invoke, tmp_path):
+    """A run may take hours, and a verb may change a database."""
+    (tmp_path / "file").touch()
+    for target in (tmp_path / "no/x.json", tmp_path / "file/x.json", tmp_path):
+        result = invoke("bench", "bank", "--json", target)
+        assert result.exit_code == 2 and "cannot write" in result.stderr
+    assert "bench" not in [name for name, _ in fake.calls]
 
 
 def test_sim_prints_counts_and_passes_its_arguments_to_the_core(fake, invoke):

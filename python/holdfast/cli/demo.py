@@ -53,6 +53,7 @@ def run(
         seconds, compare_seconds = min(seconds, 2.0), min(compare_seconds, 0.5)
     population = _SMALL if quick else _FULL
     out.mkdir(parents=True, exist_ok=True)
+    output.check_target(out / "demo.json")
     console = output.people(json_file)
     described = environment.describe()
     output.print_environment(console, described)

@@ -103,7 +103,10 @@ def run(console: Console, plan: Plan) -> Killed:
 
 def _choose_domain(plan: Plan) -> tuple[str, str]:
     """The domain, and the reason for it."""
-    flush = places.flush_seconds(plan.folder)
+    try:
+        flush = places.flush_seconds(plan.folder)
+    except OSError as failure:  # it names no file, or one that is gone
+        raise errors.of_system(failure, str(plan.folder)) from None
     kind = environment.file_system(plan.folder)
     measured = f"a flush to this {kind} file system takes {units.duration(flush)}"
     if plan.domain != "auto":

@@ -4,6 +4,7 @@
 `--json -` leaves standard output to the JSON; tables and notes then go to standard error.
 """
 
+import errno
 import json
 import os
 import secrets
@@ -61,6 +62,30 @@ def write_json(json_file: str | None, value: Any) -> None:
         return
     with new_file(json_file) as stream:
         stream.write(text)
+
+
+def check_target(target: str | os.PathLike[str], made: Path | None = None) -> None:
+    """Raises BadUsage if `new_file` could not write the target: before a long run, not after it.
+
+    `made` is a folder that the run makes if it is missing.
+    """
+    path = Path(target)
+    replaced = not path.exists() or (path.is_file() and not _cannot_be_replaced(path))
+    needed = Path(os.path.realpath(path)).parent if replaced else path
+    code = 0
+    if path.is_dir():
+        code = errno.EISDIR
+    elif not needed.exists():
+        makes = made is not None and Path(os.path.realpath(made)).is_relative_to(needed)
+        code = 0 if makes else errno.ENOENT
+    elif replaced and not needed.is_dir():
+        code = errno.ENOTDIR
+    elif not os.access(needed, os.W_OK):
+        code = errno.EACCES
+    if code:
+        raise errors.of_system(OSError(code, os.strerror(code)), f"cannot write {target}")
+    if path.is_file():
+        _refuse_heap(path)
 
 
 @contextmanager

@@ -68,6 +68,8 @@ def run(
         _list(console, selection)
         output.write_json(json_file, _as_json(selection))
         return
+    out.mkdir(parents=True, exist_ok=True)
+    output.check_target(out / "claims.json")
     facts = environment.describe()
     output.print_environment(console, facts)
     start = time.monotonic()

@@ -18,11 +18,16 @@ _PASS = (typer.Exit, typer.Abort, typer.BadParameter, KeyboardInterrupt, BrokenP
 
 
 def verb(function: Callable[..., None]) -> Callable[..., None]:
-    """Turns a failure into a message on standard error and its exit status."""
+    """Turns a failure into a message on standard error and its exit status.
+
+    A file for JSON that cannot be written is such a failure, found before the verb does anything.
+    """
 
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
         try:
+            if (json_file := kwargs.get("json_file")) not in (None, "-"):
+                output.check_target(json_file, made=kwargs.get("out"))
             function(*args, **kwargs)
             _flush()
         except _PASS:
