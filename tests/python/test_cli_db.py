@@ -320,7 +320,7 @@ def test_scan_lists_ranges_in_order(db, path):
     assert "stands alone" in db("scan", "--prefix", "b", "--stop", "c", status=2).stderr
 
 
-def test_stats_verify_and_backup(db, path, tmp_path):
+def test_stats_verify_and_backup(db, invoke, path, tmp_path):
     db("put", "a", "1")
     facts = json.loads(db("stats", "--json", "-").stdout)
     assert facts["entries"] == 1 and facts["engine"] == "romulus-log"
@@ -334,6 +334,9 @@ def test_stats_verify_and_backup(db, path, tmp_path):
     with path.open("r+b") as file:
         file.truncate(path.stat().st_size // 2)
     assert "short" in db("verify", status=1).stderr
+    for verb in ("check", "dump"):
+        report = json.loads(invoke(verb, path, "--json", "-").stdout)
+        assert report["ok"] and [root["check"] for root in report["roots"]] == ["ok"]
 
 
 def test_a_converted_database_keeps_its_content_and_works(db, invoke, path):

@@ -8,8 +8,13 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+import holdfast
 from holdfast import errors, units
 from holdfast.cli import output
+from holdfast.shapes import Json
+
+# The root of a database (holdfast/db/store/store_blocks.h).
+_DATABASE = "holdfast.db"
 
 HeapPath = Annotated[Path, typer.Argument(metavar="HEAP", help="A heap file.")]
 
@@ -18,6 +23,27 @@ def existing(heap: Path) -> str:
     if not heap.is_file():
         raise errors.BadUsage(f"there is no heap file {heap}")
     return str(heap)
+
+
+def verified(heap: Path, found: Json) -> Json:
+    """Adds the verification of the database in the heap, if there is one, to the findings."""
+    if all(root["name"] != _DATABASE for root in found.get("roots", [])):
+        return found
+    problems = []
+    outcome = "ok"
+    try:
+        holdfast.open(heap, read_only=True, verify=True).close()
+    except errors.DamagedError as damage:
+        outcome = str(damage)
+        problems = [outcome]
+    except errors.MisuseError as refused:  # ordered by a C++ program's comparator; found in order
+        outcome = f"ok, except for the order of keys: {refused}"
+    ours = [
+        {**root, "check": outcome} if root["name"].startswith(_DATABASE) else root
+        for root in found["roots"]
+    ]
+    problems = [*found["problems"], *problems]
+    return {**found, "roots": ours, "problems": problems, "ok": not problems}
 
 
 def print_facts(console: Console, facts: dict[str, Any], indent: int = 0) -> None:
