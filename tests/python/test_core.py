@@ -208,6 +208,8 @@ def test_info_of_a_heap_in_use(command_json, command, tmp_path):
 
 def test_convert_keeps_the_bank(command, command_json, heap, tmp_path):
     target = tmp_path / "converted.heap"
+    told = command("convert", heap, target, "--engine", sample.VOLATILE, status=2).stderr
+    assert "keeps nothing over a crash" in told and not target.exists()
     command("convert", heap, target, "--engine", sample.REPLAYED)
     assert command_json("info", target)["engine"] == sample.REPLAYED
     assert command_json("check", target)["ok"]

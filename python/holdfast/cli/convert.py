@@ -50,13 +50,14 @@ def run(
 ) -> None:
     """Copy a heap to a new file: for another engine, the newest format, more room, a journal."""
     source = existing(heap)
-    engine = engine or core.info(source)["engine"]
+    present = core.info(source)["engine"]
+    engine = engine or present
     given = options.assignments(option, "option")
-    chosen = options.engines(engine, given)
+    chosen = options.engines(engine, given, durable=engine != present)
     if len(chosen) != 1:
         raise errors.BadUsage("convert takes one engine")
     if target.exists():
-        raise errors.BadUsage(f"{target} exists already; convert writes a new file")
+        raise errors.BadUsage(f"{target} exists already; delete it, or choose another name")
     plain = {name.removeprefix(f"{engine}."): value for name, value in given.items()}
     report = core.convert(source, str(target), engine, plain, max_bytes, max_threads, journal_bytes)
     output.people(json_file).print(f"{escape(str(heap))} -> {escape(str(target))} for {engine}")
