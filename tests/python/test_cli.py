@@ -215,6 +215,12 @@ def test_a_file_for_json_is_tried_before_the_run(fake, invoke, tmp_path):
     assert "bench" not in [name for name, _ in fake.calls]
 
 
+def test_options_of_no_design_are_an_error(fake, invoke):
+    for verb in (("sim", "ring"), ("crash",)):
+        result = invoke(*verb, "--design-option", "bytes=1")
+        assert result.exit_code == 2 and "give --design" in result.stderr
+
+
 def test_sim_prints_counts_and_passes_its_arguments_to_the_core(fake, invoke):
     result = invoke(
         "sim",

@@ -275,7 +275,7 @@ def run(
         workload=workload,
         machine=machine,
         design=design,
-        design_options=options.assignments(design_option, "design option"),
+        design_options=options.design_options(design_option, design),
         schedule=schedule,
         schedules=schedules or (20 if mutants else 100),
         points=0 if points == "all" else int(points),
@@ -356,7 +356,7 @@ def _check_mutations(mutations: Sequence[str], reports: Sequence[CrashReport]) -
         name = mutation.partition("=")[0]
         if name not in sites:
             near = difflib.get_close_matches(name, sites, 1)
-            hint = f"did you mean {near[0]}? " if near else ""
+            there = f"did you mean {near[0]}? They" if near else "they"
             raise errors.BadUsage(
-                f"the runs never came to site {name}; {hint}They came to {', '.join(sites)}"
+                f"the runs never came to site {name}; {there} came to {', '.join(sites)}"
             )

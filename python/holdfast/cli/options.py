@@ -86,6 +86,13 @@ def assignments(given: Sequence[str] | None, what: str) -> dict[str, str]:
     return values
 
 
+def design_options(given: Sequence[str] | None, design: str) -> dict[str, str]:
+    """The values of `--design-option`, which a run without a design would ignore."""
+    if given and not design:
+        raise errors.BadUsage("--design-option concerns a hardware design: give --design")
+    return assignments(given, "design option")
+
+
 def whole_numbers(text: str, what: str) -> list[int]:
     """ "1,2,4" as numbers, each at least 1."""
     numbers = []

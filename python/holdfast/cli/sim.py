@@ -169,7 +169,7 @@ def run(
         machine=machine,
         schedule=schedule,
         design=design,
-        design_options=options.assignments(design_option, "design option"),
+        design_options=options.design_options(design_option, design),
         threads=options.whole_numbers(threads, "--threads"),
         set=options.assignments(machine_set, "machine value"),
         transactions=counted,

@@ -154,8 +154,8 @@ def _names(given: str, known: Sequence[str], what: str = "benchmark") -> list[st
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]}? " if near else ""
-            raise errors.BadUsage(f"no {what} '{name}'; {hint}There are {', '.join(known)}")
+            there = f"did you mean {near[0]}? There" if near else "there"
+            raise errors.BadUsage(f"no {what} '{name}'; {there} are {', '.join(known)}")
     return names
 
 
