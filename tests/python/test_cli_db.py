@@ -226,6 +226,13 @@ def test_load_warns_of_a_table_with_another_delimiter(db, rows, path, head, reme
     assert "warning" not in db("load", rows("z.csv", "k\na;b\n")).stderr
 
 
+def test_load_into_a_full_database_says_how_much_it_has_put(db, rows):
+    table = rows("x.csv", "k,v\n" + "".join(f"{i:05},{'x' * 1000}\n" for i in range(3000)))
+    told = db("load", table, "--max-bytes", 2 << 20, status=3).stderr
+    entries = json.loads(db("stats", "--json", "-").stdout)["entries"]
+    assert entries > 0 and f"{entries:,} entries have been loaded" in " ".join(told.split())
+
+
 def test_load_makes_the_database_as_told(db, invoke, rows, path):
     table = rows("x.csv", "k,v\na,1\n")
     most = 64 << 20
@@ -327,6 +334,9 @@ def test_stats_verify_and_backup(db, invoke, path, tmp_path):
     assert facts["domain"] in ("file", "pmem", "eadr")
     assert "# TYPE holdfast_db_updates_total counter" in db("stats", "--prometheus").stdout
     assert "in order" in db("verify").stdout
+    for verb in ("check", "dump"):
+        report = json.loads(invoke(verb, path, "--json", "-").stdout)
+        assert report["ok"] and [root["check"] for root in report["roots"]] == ["ok"]
     copy = tmp_path / "copy.db"
     db("backup", copy)
     assert contents(copy) == {b"a": b"1"}
@@ -334,9 +344,6 @@ def test_stats_verify_and_backup(db, invoke, path, tmp_path):
     with path.open("r+b") as file:
         file.truncate(path.stat().st_size // 2)
     assert "short" in db("verify", status=1).stderr
-    for verb in ("check", "dump"):
-        report = json.loads(invoke(verb, path, "--json", "-").stdout)
-        assert report["ok"] and [root["check"] for root in report["roots"]] == ["ok"]
 
 
 def test_a_converted_database_keeps_its_content_and_works(db, invoke, path):

@@ -135,6 +135,8 @@ def _load(
                 write()
                 held = 0
         write()
+    except errors.OutOfSpace as failure:
+        raise errors.OutOfSpace(f"{failure}; {loaded:,} entries have been loaded") from None
     except errors.BadUsage as failure:
         write()
         raise errors.BadUsage(
