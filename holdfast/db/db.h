@@ -262,8 +262,8 @@ class DB {
 };
 
 /// Deletes the closed database's file, then its directory if empty. Returns ok if none exists, and
-/// deletes nothing but a heap that is not open, an empty file, or the rest of a creation that was
-/// interrupted.
+/// deletes nothing but a database or a heap without roots that is not open, an empty file, or the
+/// rest of a creation that was interrupted.
 Status DestroyDB(const std::string& name, const Options& options);
 
 /// Opens the database, which recovers it from a crash, and walks all of it. Corruption: something

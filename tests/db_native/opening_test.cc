@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "holdfast/heap/file/superblock.h"
+#include "holdfast/holdfast.h"
 #include "tests/db/db_file.h"
 
 namespace holdfast::db::opening_test {
@@ -123,6 +124,25 @@ TEST_F(Names, AZeroByteIsRefused) {
   EXPECT_TRUE(DestroyDB(name, options).IsInvalidArgument());
   EXPECT_TRUE(RepairDB(name, options).IsInvalidArgument());
   EXPECT_TRUE(std::filesystem::exists(in("file"))) << "another file was deleted";
+}
+
+TEST_F(Names, AHeapOfAnotherProgramIsNotDeleted) {
+  CreateOptions sizes;
+  sizes.bytes = options.initial_bytes;
+  sizes.max_bytes = options.max_bytes;
+  NativeOptions native;
+  native.domain = Domain::process;
+  auto heap = DefaultHeap::create(in("own"), sizes, native).value();
+  heap.reset();
+  EXPECT_TRUE(DestroyDB(in("own"), options).ok()) << "a creation may have ended before the root";
+
+  heap = DefaultHeap::create(in("own"), sizes, native).value();
+  ASSERT_TRUE(heap->root<DefaultHeap::Field<long>>("counter", 0).ok());
+  heap.reset();
+  const Status status = DestroyDB(in("own"), options);
+  EXPECT_TRUE(status.IsCorruption()) << status.ToString();
+  expect_words(status, "own: the heap holds something else than a database");
+  EXPECT_TRUE(std::filesystem::exists(in("own")));
 }
 
 TEST_F(Names, AnEmptyFileIsANewDatabase) {

@@ -20,7 +20,8 @@ struct DbEngine {
   /// Opens the database in the file, or creates one if `create` is not null. Null if the engine is
   /// not durable.
   Opened (*open)(const Options& options, const std::string& name, const CreateOptions* create);
-  /// Returns ok if the file is a heap of this engine that no process has open.
+  /// Returns ok if the file is a heap of this engine that no process has open, and whose roots, if
+  /// it has any, are those of a database.
   holdfast::Status (*try_heap)(const Options& options, const std::string& name);
 };
 

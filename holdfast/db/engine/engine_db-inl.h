@@ -189,7 +189,16 @@ holdfast::Status EngineDB<E>::try_heap(const Options& options, const std::string
   NativeOptions native = native_options(options);
   native.domain = Domain::process;  // nothing is written
   native.max_threads = 0;
-  return H::open(name, {}, native).status();
+  auto heap = H::open(name, {}, native);
+  if (!heap) {
+    return heap.status();
+  }
+  bool plain_keys = false;
+  const Code found = find_store_root(**heap, &plain_keys).status().code();
+  if (found == Code::not_found && !(*heap)->list_roots().empty()) {
+    return of_file(name, {Code::wrong_format, "the heap holds something else than a database"});
+  }
+  return {};
 }
 
 template <class E>
