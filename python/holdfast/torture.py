@@ -98,15 +98,18 @@ def specification(
 ) -> SessionSpec:
     """A session with acknowledgements, which some workloads write only when asked to.
 
-    Raises BadUsage for an engine or hardware transactions that cannot be tortured here.
+    Raises BadUsage for an engine, a workload or hardware transactions that cannot be tortured here.
     """
-    chosen = catalog.find_engine(engine)
-    if chosen is not None and not chosen.durable:
+    engines = {entry.name: entry for entry in catalog.engines() if not entry.simulated_only}
+    workloads = {entry.name: entry for entry in catalog.workloads()}
+    for what, name, known in (("engine", engine, engines), ("workload", workload, workloads)):
+        if name not in known:
+            raise errors.BadUsage(f"no {what} '{name}'; there are {', '.join(known)}")
+    if not engines[engine].durable:
         raise errors.BadUsage(catalog.not_durable(engine))
     if reason := catalog.why_no_htm(htm):
         raise errors.BadUsage(reason)
-    entry = next(entry for entry in catalog.workloads() if entry.name == workload)
-    params = {"ack": "1"} if "ack" in entry.parameter_names else {}
+    params = {"ack": "1"} if "ack" in workloads[workload].parameter_names else {}
     return SessionSpec(engine, workload, params, str(path), threads, domain, htm, options or {})
 
 
@@ -128,6 +131,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--dir", default=None, help="folder for the heap file")
     given = parser.parse_args(arguments)
+    if given.dir is not None and not os.path.isdir(given.dir):
+        parser.error(f"{given.dir} is no folder")
     seed = int.from_bytes(os.urandom(4)) if given.seed is None else given.seed
     names = (
         [e.name for e in catalog.engines() if e.supported and e.durable]

@@ -37,6 +37,17 @@ def test_an_engine_that_keeps_nothing_is_refused(tmp_path, capsys):
     assert "keeps nothing over a crash" in capsys.readouterr().err
 
 
+def test_wrong_names_are_refused(tmp_path, capsys):
+    for option in ("--engine", "--workload"):
+        arguments = ["--engine", sample.FIRST, "--kills", "1", option, "nonsense"]
+        assert torture.main(arguments) == errors.EXIT_BAD_USAGE
+        assert f"no {option[2:]} 'nonsense'; there are " in capsys.readouterr().err
+    with pytest.raises(SystemExit) as end:
+        torture.main(["--dir", str(tmp_path / "none")])
+    assert end.value.code == errors.EXIT_BAD_USAGE
+    assert "none is no folder" in capsys.readouterr().err
+
+
 def test_transactions_that_are_not_here_are_refused(tmp_path, capsys):
     (native,) = (machine for machine in catalog.machines() if machine.native)
     # No processor has the transactions of both Intel and POWER.
