@@ -275,6 +275,8 @@ class Database(Writable):
         drops maps as well. Later it asks again from the last number it saw. Raises
         SequenceTooOldError if changes after `sequence` are no longer kept.
         """
+        if not 0 <= sequence < 1 << 64:
+            raise ValueError(f"sequence is out of range: {sequence}")
         while found := self._native.changes(sequence, _CHANGES_AT_ONCE):
             for number, changes, maps, batch in found:
                 yield number, Changes(changes, maps, batch)

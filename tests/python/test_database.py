@@ -643,6 +643,9 @@ def test_a_follower_applies_the_change_feed(open_database, tmp_path):
     assert list(db.changes_since(sequence)) == [(sequence + 1, [(b"a", b"\0" * 9000)])]
     with pytest.raises(holdfast.MisuseError, match="does not exist yet"):
         list(db.changes_since(sequence + 9))
+    for wrong in (-1, 1 << 64):
+        with pytest.raises(ValueError, match=f"sequence is out of range: {wrong}"):
+            list(db.changes_since(wrong))
     for _ in range(300):
         db["big"] = b"x" * 9000
     with pytest.raises(holdfast.SequenceTooOldError, match="too old"):
