@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+import holdfast
 import sample
 
 _ONE = ("sim", "bank", "--engine", sample.FIRST, "--threads", "2", "--transactions", "20")
@@ -63,3 +64,13 @@ def test_a_run_is_drawn(command, tmp_path, machine):
     outer = [event for event in trace["traceEvents"] if event.get("cat") == "transaction"]
     # The measured part alone: no warm-up, no check afterwards.
     assert sum(event["args"]["outcome"] in ("committed", "read-only") for event in outer) == 40
+
+
+def test_a_timeline_replaces_no_heap_file(command, tmp_path):
+    path = tmp_path / "towns.db"
+    with holdfast.open(path, domain="process") as database:
+        database["a"] = b"1"
+    for verb in (_ONE, ("crash", "--engine", sample.FIRST, "--schedules", "1")):
+        assert "heap file" in command(*verb, "--timeline", path, status=2).stderr
+    with holdfast.open(path, read_only=True) as database:
+        assert dict(database) == {b"a": b"1"}

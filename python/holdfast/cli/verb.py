@@ -20,14 +20,16 @@ _PASS = (typer.Exit, typer.Abort, typer.BadParameter, KeyboardInterrupt, BrokenP
 def verb(function: Callable[..., None]) -> Callable[..., None]:
     """Turns a failure into a message on standard error and its exit status.
 
-    A file for JSON that cannot be written is such a failure, found before the verb does anything.
+    A file for JSON or a timeline that cannot be written, or is a heap, is such a failure, found
+    before the verb does anything.
     """
 
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
         try:
-            if (json_file := kwargs.get("json_file")) not in (None, "-"):
-                output.check_target(json_file, made=kwargs.get("out"))
+            for target in (kwargs.get("json_file"), kwargs.get("timeline") or None):
+                if target not in (None, "-"):
+                    output.check_target(target, made=kwargs.get("out"))
             function(*args, **kwargs)
             _flush()
         except _PASS:
