@@ -346,6 +346,18 @@ def test_stats_verify_and_backup(db, invoke, path, tmp_path):
     assert "short" in db("verify", status=1).stderr
 
 
+def test_a_damaged_page_is_one_problem(invoke, path):
+    with holdfast.open(path, journal_bytes=1 << 20) as database:
+        database["key"] = b"value" * 100
+    damaged = path.read_bytes().replace(b"value" * 100, b"other" * 100)
+    path.write_bytes(damaged)
+    for verb, status in (("check", 1), ("dump", 0)):
+        result = invoke(verb, path, "--json", "-")
+        assert result.exit_code == status
+        (problem,) = json.loads(result.stdout)["problems"]
+        assert "differs from its checksum" in problem
+
+
 def test_a_converted_database_keeps_its_content_and_works(db, invoke, path):
     """A copy has the size classes of its source, whatever its engine."""
     entries = {b"key %d" % i: b"x" * (i % 100) for i in range(500)}

@@ -42,7 +42,7 @@ def verified(heap: Path, found: Json) -> Json:
         {**root, "check": outcome} if root["name"].startswith(_DATABASE) else root
         for root in found["roots"]
     ]
-    problems = [*found["problems"], *problems]
+    problems = list(dict.fromkeys([*found["problems"], *problems]))  # both compare all pages
     return {**found, "roots": ours, "problems": problems, "ok": not problems}
 
 
