@@ -398,6 +398,7 @@ def test_files_that_cannot_be_used(db, path):
 
 
 def test_wrong_arguments_are_bad_usage(db, path):
+    assert "--bytes escape" in db("put", "\udcff", "v", status=2).stderr
     db("put", "a", "1")
     for verb in (("get", "a"), ("put", "a", "1"), ("delete", "a"), ("scan",), ("dump",)):
         assert r"'\udcff' is not UTF-8" in db(*verb, "--map", "\udcff", status=2).stderr

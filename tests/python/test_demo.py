@@ -30,6 +30,11 @@ def test_demo(command, tmp_path, engine):
     assert (tmp_path / "out/demo.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_one_engine_is_killed(invoke):
+    result = invoke("demo", "--engine", ",".join(sample.BOTH))
+    assert result.exit_code == 2 and "one engine" in result.stderr
+
+
 def test_a_folder_without_room_is_named(invoke, tmp_path, monkeypatch):
     full = OSError(errno.ENOSPC, "No space left on device")
     monkeypatch.setattr(places, "flush_seconds", Mock(side_effect=full))

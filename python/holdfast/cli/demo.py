@@ -44,7 +44,9 @@ def run(
     json_file: options.Json = None,
 ) -> None:
     """The main job: TPC-C on a durable heap file, killed, recovered, checked; then every engine."""
-    (chosen,) = options.engines(engine, {}, durable=True)[:1]
+    chosen = options.engines(engine, {}, durable=True)
+    if len(chosen) != 1:
+        raise errors.BadUsage("--engine of demo is one engine, which is killed; then all run")
     if domain not in ("auto", "file", "process"):
         raise errors.BadUsage(f"no domain '{domain}' for the demo; there are auto, file, process")
     if reason := catalog.why_no_htm(htm):
@@ -58,7 +60,7 @@ def run(
     described = environment.describe()
     output.print_environment(console, described)
 
-    plan = demo_kill.Plan(chosen, domain, htm, out, seconds, population, described.cores, seed)
+    plan = demo_kill.Plan(chosen[0], domain, htm, out, seconds, population, described.cores, seed)
     killed = demo_kill.run(console, plan)
     compared = demo_compare.run(console, plan, compare_seconds)
     report = {

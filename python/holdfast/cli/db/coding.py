@@ -74,7 +74,10 @@ class Bytes(StrEnum):
         try:
             return _CODINGS[self].decode(text)
         except (ValueError, binascii.Error) as error:
-            raise errors.BadUsage(f"{what} is not --bytes {self.value}: {error}") from None
+            why = str(error)
+            if isinstance(error, UnicodeEncodeError):
+                why = r"it is not UTF-8; --bytes escape takes \xff for such a byte"
+            raise errors.BadUsage(f"{what} is not --bytes {self.value}: {why}") from None
 
 
 _CODINGS = {
