@@ -222,8 +222,8 @@ DbEngine::Opened open_file(const Options& options, const std::string& name) {
     return engine.open(with_lag, name, nullptr);
   }
   if (!options.create_if_missing || options.read_only) {
-    const char* const why =
-        options.read_only ? ", and read_only creates nothing" : " (create_if_missing is false)";
+    const char* const why = options.read_only ? ", and a read-only opening creates none"
+                                              : " (create_if_missing is false)";
     if (!unfinished) {
       return holdfast::Status(Code::invalid_argument, name + " does not exist" + why, ENOENT);
     }
