@@ -21,8 +21,9 @@ namespace holdfast {
 /// counted in the chunk. An allocation that meets one does the same instead of handing it out. Once
 /// all have left, this class makes the chunk a free run.
 ///
-/// A run whose pages are given back is parked meanwhile, so that no transaction takes it. A heap
-/// that was interrupted then links the parked run again when it is opened.
+/// A run whose pages are given back is parked meanwhile, so that no transaction takes it. If this
+/// is interrupted, the next opening or drain() links the run again. So drain() runs only while no
+/// other compaction does.
 ///
 /// `update` and `read` run a body as a transaction and throw Error. Layout 2 only; with layout 1
 /// nothing is found.
@@ -124,9 +125,8 @@ class Compaction {
   /// uses the heap yet. Without leftovers it runs no transaction, whose fences could stand in for a
   /// missing one in recovery.
   void finish() {
-    if (header_->parked != nullptr || header_->swept != nullptr) {
-      unpark();
-      update_([&] { return_swept(); });
+    if (has_leftovers()) {
+      return_leftovers();
     }
   }
 
@@ -140,6 +140,12 @@ class Compaction {
     const auto kind = static_cast<ChunkKind>(chunk->kind.load());
     const bool single = kind == ChunkKind::shared || kind == ChunkKind::draining;
     return single ? 1 : allocator().length_of(chunk);
+  }
+
+  bool has_leftovers() { return header_->parked != nullptr || header_->swept != nullptr; }
+  void return_leftovers() {
+    unpark();
+    update_([&] { return_swept(); });
   }
 
   void unpark() {
@@ -207,13 +213,13 @@ class Compaction {
     return 0;
   }
 
-  /// Marks the chunks that can drain. Before, ends the sweep of a compaction that has failed.
+  /// Marks the chunks that can drain. Before, ends what a compaction that has failed has left.
   void begin_draining() {
     std::vector<uint64_t> found;
-    bool unswept = false;
+    bool unfinished = false;
     read_([&] {
       found.clear();
-      unswept = header_->swept.load() != nullptr;
+      unfinished = has_leftovers();
       draining_.clear();
       drains_ = {};
       arenas_ = header_->arena_count;
@@ -235,8 +241,8 @@ class Compaction {
         at += chunks_from(at);
       }
     });
-    if (unswept) {
-      update_([&] { return_swept(); });
+    if (unfinished) {
+      return_leftovers();
     }
     for (const uint64_t index : found) {
       std::optional<size_t> drains;

@@ -105,6 +105,12 @@ class OutOfMemoryTest : public testing::TestWithParam<Variant> {
     }
   }
 
+  /// Creates a heap in place of the one before, which has ended.
+  std::unique_ptr<H> create() const {
+    std::filesystem::remove(file_.path());
+    return H::create(file_.path(), create_, native_).value();
+  }
+
   static Values values_of(H& heap, const Words* words) {
     Values values;
     heap.read([&] {
@@ -159,13 +165,12 @@ class OutOfMemoryTest : public testing::TestWithParam<Variant> {
  private:
   /// Makes allocation number `n` of some updates fail. Returns false if they have fewer.
   bool fail(uint64_t n) {
-    std::filesystem::remove(file_.path());
     Values expected;
     Values with_failed;  // if the failed update counts
     bool failed = false;
     bool in_doubt = false;  // the medium has failed: each later call tells, and none hangs
     {
-      auto heap = H::create(file_.path(), create_, native_).value();
+      auto heap = create();
       Words* words = heap->root<Words>("words").value();
       if (GetParam().commit == Commit::later) {  // opened anew, an engine has no thread yet
         heap->close().check();
@@ -232,6 +237,30 @@ TEST_P(OutOfMemoryTest, AnUpdateWhoseBodySwallowsItFails) {
   }
   swallows_ = true;
   fail_each();
+}
+
+TEST_P(OutOfMemoryTest, ACompactionThatFailsKeepsNoSpaceFromTheNextOne) {
+  if (kSanitized) {
+    GTEST_SKIP() << "a sanitizer has operators of its own";
+  }
+  bool failed = true;
+  for (uint64_t n = 0; failed && !HasFailure(); ++n) {
+    const auto heap = create();
+    heap->compact().status().check();
+    const uint64_t used = heap->space().value().used;
+    failing_memory::until_failure = n;
+    try {
+      static_cast<void>(heap->compact());
+    } catch (const std::bad_alloc&) {
+      // as intended
+    }
+    failed = failing_memory::until_failure == failing_memory::kNever;
+    failing_memory::until_failure = failing_memory::kNever;
+    if (!heap->machine().failed()) {
+      heap->compact().status().check();
+      EXPECT_EQ(heap->space().value().used, used) << "allocation " << n;
+    }
+  }
 }
 
 TEST(OutOfMemory, IsAnErrorOfCreationsAndOpenings) {

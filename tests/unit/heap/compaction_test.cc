@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -69,10 +70,10 @@ void fill(H& heap) {
   }
 }
 
-/// Allocates all chunks that were never used, in a heap that cannot grow.
-void use_up(H& heap) {
+/// Allocates the chunks that were never used, which have these bytes, in a heap that cannot grow.
+void use_up(H& heap, uint64_t untouched) {
   Box* first = heap.find_root<Box>("boxes").value();
-  const uint64_t bytes = heap.space().value().untouched - kChunkHeaderBytes;
+  const uint64_t bytes = untouched - kChunkHeaderBytes;
   heap.update([&] {
         first->filler = H::allocate(bytes);
         first->filler_bytes = bytes;
@@ -87,13 +88,16 @@ std::byte* data_of(H& heap) {
   return data;
 }
 
-/// Compacts, and parks each free run for a moment, as it is done where pages can be given back.
-void compact(H& heap, FunctionRef<void(std::byte*, size_t)> give_back) {
-  heap.compact().status().check();
+/// Parks each free run for a moment, as it is done where pages can be given back.
+void park_runs(H& heap, FunctionRef<void(std::byte*, size_t)> give_back) {
   Compaction<H::Engine>(
       data_of(heap), [&](FunctionRef<void()> body) { heap.update(body).check(); },
       [&](FunctionRef<void()> body) { heap.read(body).check(); })
       .for_each_free_run(give_back);
+}
+void compact(H& heap, FunctionRef<void(std::byte*, size_t)> give_back) {
+  heap.compact().status().check();
+  park_runs(heap, give_back);
 }
 void compact(H& heap) {
   compact(heap, [](std::byte*, size_t) {});
@@ -221,7 +225,7 @@ TEST_P(HeapCompaction, AFullHeapFreesChunksAndAPowerFailureLosesNone) {
     create.max_bytes = create.bytes;
     auto heap = H::create(machine, create).value();
     fill(*heap);
-    use_up(*heap);
+    use_up(*heap, heap->space().value().untouched);
     expect_sound(*heap);
     heap->close().check();
     full = machine.earliest_image();
@@ -341,13 +345,44 @@ TEST_P(HeapCompaction, AnotherOneLeavesAParkedRunAlone) {
   fill(*heap);
   int parked = 0;
   compact(*heap, [&](std::byte*, size_t) {
-    compact(*heap);
+    park_runs(*heap, [](std::byte*, size_t) {});
     EXPECT_TRUE(has_leftovers(*heap));
     ++parked;
   });
   EXPECT_GT(parked, 0);
   EXPECT_FALSE(has_leftovers(*heap));
   expect_sound(*heap);
+}
+
+/// An update of a compaction that gets no memory leaves a run parked.
+TEST_P(HeapCompaction, TheNextOneLinksARunThatAFailedOneLeavesParked) {
+  SimMachine machine(machine_for(GetParam()));
+  CreateOptions create = small_heap_options(GetParam());
+  create.max_bytes = create.bytes;
+  auto heap = H::create(machine, create).value();
+  fill(*heap);
+  compact(*heap);
+  const uint64_t room = room_of(*heap);
+  const uint64_t untouched = heap->space().value().untouched;
+  const auto fails = [&](std::byte*, size_t bytes) {
+    if (bytes + kChunkHeaderBytes == untouched) {
+      throw std::bad_alloc();
+    }
+  };
+  for (const bool needs_room : {false, true}) {
+    EXPECT_THROW(compact(*heap, fails), std::bad_alloc);
+    EXPECT_TRUE(has_leftovers(*heap));
+    EXPECT_EQ(room_of(*heap), room - untouched);
+    if (needs_room) {
+      use_up(*heap, untouched);
+    } else {
+      heap->compact().status().check();
+      EXPECT_EQ(room_of(*heap), room);
+    }
+    EXPECT_FALSE(has_leftovers(*heap));
+    expect_sound(*heap);
+  }
+  EXPECT_EQ(room_of(*heap), room - untouched);
 }
 
 /// Batches that wait until a size class is done have one place for all classes.
