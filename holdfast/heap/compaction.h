@@ -157,13 +157,15 @@ class Compaction {
     });
   }
 
-  /// In a transaction. Puts the swept batches in front of the depot.
+  /// In a transaction. Puts the swept batches in front of their depot.
   void return_swept() {
     FreeBlock<E>* first = header_->swept;
     if (first == nullptr) {
       return;
     }
-    const size_t c = header_->swept_class % kClasses;
+    const uint64_t from = header_->swept_class;
+    const uint64_t depots = 1 + header_->partitions;
+    Field<FreeBlock<E>*, E>& depot = header_->any_depot(from / kClasses % depots)[from % kClasses];
     CycleCheck cycle;
     allocator().check_listed(first);
     FreeBlock<E>* last = first;
@@ -172,8 +174,8 @@ class Compaction {
       cycle.arrive(next);
       last = next;
     }
-    last->next_batch = header_->depot[c].load();
-    header_->depot[c] = first;
+    last->next_batch = depot.load();
+    depot = first;
     header_->swept = nullptr;
   }
 
@@ -280,13 +282,14 @@ class Compaction {
   /// the partition.
   void drain_depot(Field<FreeBlock<E>*, E>& depot, size_t c,
                    Partitions partition = Partitions::all()) {
+    const int number = partition.is_all() ? 0 : 1 + partition.first();
     bool more = false;
     update_([&] {
       FreeBlock<E>* batch = depot;
       more = batch != nullptr;
       if (more) {
         header_->swept = batch;
-        header_->swept_class = c;
+        header_->swept_class = c + kClasses * static_cast<uint64_t>(number);
         depot = nullptr;
       }
     });

@@ -139,7 +139,7 @@ struct DataHeader {
   // depot to be looked at.
   Field<ChunkHeader<E>*, E> parked;
   Field<FreeBlock<E>*, E> swept;
-  Field<uint64_t, E> swept_class;
+  Field<uint64_t, E> swept_class;  // their size class + kClasses * i, for any_depot(i)
   alignas(kMaxLineBytes) Field<FreeBlock<E>*, E> depot[kClasses];  // batches of free blocks
 
   Arena<E>* arenas() {

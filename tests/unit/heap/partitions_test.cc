@@ -168,6 +168,41 @@ TEST_P(HeapPartitions, CompactionGivesBackChunksAndKeepsTheOthersApart) {
   expect_sound({{kept, kSmall}, {first, kSmall}, {second, kSmall}});
 }
 
+TEST_P(HeapPartitions, ACompactionThatFailsKeepsThemApart) {
+  for (const bool reopens : {false, true}) {
+    make();
+    std::vector<void*> kept;
+    std::vector<void*> freed;
+    const std::vector<void*> blocks = allocate({2}, 900);
+    for (size_t i = 0; i < blocks.size(); ++i) {  // chunks of the first half do not drain
+      (i < 450 && i % 50 == 0 ? kept : freed).push_back(blocks[i]);
+    }
+    free({2}, freed);
+    const auto& header = *reinterpret_cast<DataHeader<H::Engine>*>(heap_->superblock().base);
+    const auto reading = [&](FunctionRef<void()> body) { heap_->read(body).check(); };
+    const auto failing = [&](FunctionRef<void()> body) {
+      heap_->update(body).check();
+      bool sweeps = false;
+      reading([&] { sweeps = header.swept.load() != nullptr; });
+      if (sweeps) {
+        throw Error(Status(Code::out_of_space, "no room"));
+      }
+    };
+    EXPECT_THROW(Compaction<H::Engine>(reinterpret_cast<std::byte*>(heap_->superblock().base),
+                                       failing, reading)
+                     .drain(),
+                 Error);
+    if (reopens) {
+      reopen();
+    } else {
+      machine_->run_threads(1, [&](int) { heap_->compact().status().check(); });
+    }
+    const std::vector<void*> others = allocate(Partitions::all(), 900);
+    expect_apart(others, kept);
+    expect_sound({{kept, kSmall}, {others, kSmall}});
+  }
+}
+
 TEST_P(HeapPartitions, ARefusalInAFullHeapLeavesTheOthersTheirRoom) {
   const std::vector<void*> small = allocate({0}, 100);
   free({0}, small);
