@@ -29,12 +29,32 @@ INSTANTIATE_TEST_SUITE_P(Engines, NativeCompaction,
                                                     })),
                          [](const auto& i) { return test_name(i.param); });
 
-/// Allocates and frees a block again and again, beside compactions, in a heap that is one free run
-/// for the most part. Returns the length of the data region at the end. `guests`: neither thread
-/// has a slot of its own.
+constexpr size_t kBytes = 128 << 10;
+
+/// Stores to each page of a block.
+void mark(void* block, uint64_t value) {
+  for (size_t at = 0; at < kBytes; at += kPageBytes) {
+    *reinterpret_cast<H::Field<uint64_t>*>(static_cast<std::byte*>(block) + at) = value;
+  }
+}
+bool is_marked(H& heap, const void* block, uint64_t value) {
+  bool same = true;
+  heap.read([&] {
+        same = true;
+        for (size_t at = 0; at < kBytes; at += kPageBytes) {
+          const auto* bytes = static_cast<const std::byte*>(block) + at;
+          same = same && reinterpret_cast<const H::Field<uint64_t>*>(bytes)->load() == value;
+        }
+      })
+      .check();
+  return same;
+}
+
+/// Allocates and frees a block again and again, beside threads that compact, in a heap that is one
+/// free run for the most part. Returns the length of the data region at the end. `guests`: no
+/// thread has a slot of its own.
 size_t run_beside_compactions(const std::string& engine, size_t bytes, size_t max_bytes,
-                              bool guests = false) {
-  constexpr size_t kBytes = 128 << 10;
+                              bool guests = false, int compacting = 1) {
   CreateOptions options;
   options.engine = engine;
   options.bytes = bytes;
@@ -57,23 +77,30 @@ size_t run_beside_compactions(const std::string& engine, size_t bytes, size_t ma
     });
   }
   have_slots.wait();
-  others.emplace_back([&] {
-    while (!done.load()) {
-      heap->compact().status().check();
-      // Not at once, because a thread that waits for its turn might never get it.
-      for (const int seen = tries.load(); tries.load() == seen && !done.load();) {
-        std::this_thread::yield();
+  for (int i = 0; i < compacting; ++i) {
+    others.emplace_back([&] {
+      while (!done.load()) {
+        heap->compact().status().check();
+        // Not at once, because a thread that waits for its turn might never get it.
+        for (const int seen = tries.load(); tries.load() == seen && !done.load();) {
+          std::this_thread::yield();
+        }
       }
-    }
-  });
+    });
+  }
   int refused = 0;
+  int lost = 0;
   std::thread([&] {
-    for (int i = 0; i < 2000; ++i) {
+    for (uint64_t i = 1; i <= 2000; ++i) {
       void* block = nullptr;
-      const Status status = heap->update([&] { block = H::allocate(kBytes); });
+      const Status status = heap->update([&] {
+        block = H::allocate(kBytes);
+        mark(block, i);
+      });
       refused += status.ok() ? 0 : 1;
       tries.fetch_add(1);
       if (status.ok()) {
+        lost += is_marked(*heap, block, i) ? 0 : 1;
         heap->update([&] { H::deallocate(block, kBytes); }).check();
       }
     }
@@ -84,6 +111,7 @@ size_t run_beside_compactions(const std::string& engine, size_t bytes, size_t ma
     other.join();
   }
   EXPECT_EQ(refused, 0) << engine;
+  EXPECT_EQ(lost, 0) << engine;
   return heap->superblock().data_bytes();
 }
 
@@ -93,6 +121,11 @@ TEST_P(NativeCompaction, AnAllocationWaitsForTheSpaceThatItGivesBack) {
 
 TEST_P(NativeCompaction, ThreadsWithoutASlotWaitForEachOther) {
   run_beside_compactions(GetParam(), 2 << 20, 2 << 20, true);
+}
+
+/// Two at once would give back the pages of the run that the other one has linked again.
+TEST_P(NativeCompaction, ThreadsTakeTurns) {
+  run_beside_compactions(GetParam(), 2 << 20, 2 << 20, false, 2);
 }
 
 TEST_P(NativeCompaction, AHeapDoesNotGrowForTheSpaceThatItGivesBack) {
