@@ -252,7 +252,7 @@ class Heap {
   /// Takes many small transactions; others may run meanwhile, but it waits for each that began
   /// before. Objects do not move, so a chunk with one object stays. It returns 0 on a machine or
   /// file system that takes nothing back, and with layout `cells`; the space serves later
-  /// allocations of any size all the same. Threads take turns. misuse: in a transaction.
+  /// allocations of any size all the same. Threads take turns in order. misuse: in a transaction.
   Result<uint64_t> compact();
 
   /// Returns whether p points into this heap's data.
@@ -297,9 +297,10 @@ class Heap {
   }
 
   class Alone;
+  class Turn;
   template <class F>
   Status compacting(F&& use, Commit commit = Commit::durable);
-  Status free_chunks(std::optional<Alone>& turn, Commit commit);
+  Status free_chunks(std::optional<Turn>& turn, Commit commit);
   void discard(std::byte* p, size_t n);
 
   Status start(const Description* description, const std::string& engine, const Options& options,
@@ -341,9 +342,10 @@ class Heap {
   Status why_not_ready(Context::Mode mode);
   static constexpr bool kBorrows = requires(E& e, const Loan& loan) { e.lend(loan); };
   struct Turns {
-    Atomic<uint64_t> growing{};     // 1 while a thread makes the heap larger
-    Atomic<uint64_t> compacting{};  // 1 while a thread frees chunks without blocks
-    Atomic<uint64_t> compacted{};   // 1 once compact() has been called
+    Atomic<uint64_t> growing{};    // 1 while a thread makes the heap larger
+    Atomic<uint64_t> numbers{};    // how many threads have come to free chunks without blocks
+    Atomic<uint64_t> served{};     // how many of them are done, which is the number of the next one
+    Atomic<uint64_t> compacted{};  // 1 once compact() has been called
   };
   class Lending;
   /// The room that the last run of a body lacked.
@@ -352,7 +354,7 @@ class Heap {
     uint64_t log = 0;    ///< bytes that the engine borrows; 0: none
     bool freed = false;  ///< free_chunks() is not to be called for the body (again)
   };
-  bool make_room(Lack& lack, std::optional<Alone>& turn, Partitions partitions,
+  bool make_room(Lack& lack, std::optional<Turn>& turn, Partitions partitions,
                  FunctionRef<void()> body, Commit commit);
   Status grow(size_t bytes);
   size_t with_reserve(size_t bytes);
@@ -426,7 +428,7 @@ class Heap {
   [[gnu::always_inline]] Status run(Partitions partitions, FunctionRef<void()> body, Commit commit,
                                     Lack lack = {}) {
     const StoreScope<Machine, kMode == Context::Mode::update> storing(machine_);
-    std::optional<Alone> turn;
+    std::optional<Turn> turn;
     for (;;) {
       try {
         const bool lacks = lack.data + lack.log != 0;

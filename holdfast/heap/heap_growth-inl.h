@@ -50,6 +50,27 @@ class Heap<E>::Alone {
   Atomic<uint64_t>& taken_;
 };
 
+/// Admits one thread at a time to free chunks, in the order in which they have come. Otherwise a
+/// thread that calls compact() in a loop would let no other one in.
+template <class E>
+class Heap<E>::Turn {
+ public:
+  /// Waits for its turn. Throws MediumFailure if the medium fails meanwhile, as for all that wait.
+  explicit Turn(Heap& heap)
+      : served_(heap.turns_->served), number_(heap.turns_->numbers.fetch_add(1)) {
+    for (uint64_t now = served_.load(); now != number_;) {
+      now = heap.machine_.wait_while(served_, now);
+    }
+  }
+  ~Turn() { served_.store(number_ + 1); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  Atomic<uint64_t>& served_;
+  const uint64_t number_;
+};
+
 template <class E>
 Result<uint64_t> Heap<E>::compact() {
   constexpr auto kMode = Context::Mode::update;
@@ -64,7 +85,7 @@ Result<uint64_t> Heap<E>::compact() {
   }
   uint64_t returned = 0;
   const auto work = [&](auto& compaction) {
-    const Alone alone(machine_, turns_->compacting);
+    const Turn turn(*this);
     turns_->compacted.store(1);
     compaction.drain();
     if constexpr (requires { machine_.medium().allocated_bytes(); }) {
@@ -111,10 +132,10 @@ Status Heap<E>::compacting(F&& use, Commit commit) {
 /// Frees the chunks without allocated blocks, for blocks of any size, in transactions with the
 /// refused one's `commit`. Sets `turn`: while it lives, no compaction runs.
 template <class E>
-Status Heap<E>::free_chunks(std::optional<Alone>& turn, Commit commit) {
+Status Heap<E>::free_chunks(std::optional<Turn>& turn, Commit commit) {
   const auto drain = [&](auto& compaction) {
     if (!turn) {
-      turn.emplace(machine_, turns_->compacting);
+      turn.emplace(*this);
     }
     compaction.drain();
   };
@@ -128,10 +149,10 @@ Status Heap<E>::free_chunks(std::optional<Alone>& turn, Commit commit) {
 /// The body may have lacked room only because a compaction kept the free space for a moment. So
 /// where compactions run, the body runs once more without one before the heap grows.
 template <class E>
-bool Heap<E>::make_room(Lack& lack, std::optional<Alone>& turn, Partitions partitions,
+bool Heap<E>::make_room(Lack& lack, std::optional<Turn>& turn, Partitions partitions,
                         FunctionRef<void()> body, Commit commit) {
   if (!turn && !lack.freed && turns_->compacted.load() != 0) {
-    turn.emplace(machine_, turns_->compacting);
+    turn.emplace(*this);
     lack = {};
     return true;
   }

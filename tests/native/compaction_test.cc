@@ -66,7 +66,6 @@ size_t run_beside_compactions(const std::string& engine, size_t bytes, size_t ma
   const NativeTestFile file("/dev/shm");
   const auto heap = H::create(file.path(), options, native).value();
   std::atomic<bool> done{false};
-  std::atomic<int> tries{0};
   std::vector<std::thread> others;
   std::latch have_slots(guests ? 2 : 0);
   for (int i = 0; i < (guests ? 2 : 0); ++i) {
@@ -81,10 +80,6 @@ size_t run_beside_compactions(const std::string& engine, size_t bytes, size_t ma
     others.emplace_back([&] {
       while (!done.load()) {
         heap->compact().status().check();
-        // Not at once, because a thread that waits for its turn might never get it.
-        for (const int seen = tries.load(); tries.load() == seen && !done.load();) {
-          std::this_thread::yield();
-        }
       }
     });
   }
@@ -98,7 +93,6 @@ size_t run_beside_compactions(const std::string& engine, size_t bytes, size_t ma
         mark(block, i);
       });
       refused += status.ok() ? 0 : 1;
-      tries.fetch_add(1);
       if (status.ok()) {
         lost += is_marked(*heap, block, i) ? 0 : 1;
         heap->update([&] { H::deallocate(block, kBytes); }).check();

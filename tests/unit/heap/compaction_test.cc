@@ -407,6 +407,48 @@ TEST_P(HeapCompaction, ThreadsTakeTurns) {
   }
 }
 
+/// Returns the most compactions that have ended while an update of a full heap waited, beside a
+/// thread that compacts in a loop.
+int most_compactions_before_an_update(const std::string& engine, uint64_t seed) {
+  SimOptions options = machine_for(engine);
+  options.seed = seed;
+  options.switch_probability = 0.001;
+  SimMachine machine(options);
+  CreateOptions create = small_heap_options(engine);
+  create.max_bytes = create.bytes;
+  auto heap = H::create(machine, create).value();
+  heap->compact().status().check();
+  bool done = false;
+  int compactions = 0;
+  int most = 0;
+  machine.run_threads(2, [&](int thread) {
+    if (thread == 0) {
+      for (; !done; ++compactions) {
+        heap->compact().status().check();
+      }
+      return;
+    }
+    for (int i = 0; i < 4; ++i) {
+      int before = -1;
+      const Status status = heap->update([&] {
+        most = before < 0 ? most : std::max(most, compactions - before);
+        before = compactions;
+        static_cast<void>(H::allocate(heap->superblock().data_bytes()));
+      });
+      EXPECT_EQ(status.code(), Code::out_of_space) << status.to_string();
+    }
+    done = true;
+  });
+  return most;
+}
+
+/// With some seeds compactions end before the update begins to wait.
+TEST_P(HeapCompaction, AnUpdateWaitsForOneCompactionAtMost) {
+  EXPECT_LE(std::min(most_compactions_before_an_update(GetParam(), 1),
+                     most_compactions_before_an_update(GetParam(), 2)),
+            1);
+}
+
 /// Compacts without giving anything back, with an own way to run its updates.
 void drain(H& heap, Compaction<H::Engine>::Transaction update) {
   Compaction<H::Engine>(data_of(heap), update, [&](FunctionRef<void()> body) {
