@@ -142,10 +142,17 @@ class Compaction {
     return single ? 1 : allocator().length_of(chunk);
   }
 
-  bool has_leftovers() { return header_->parked != nullptr || header_->swept != nullptr; }
+  bool has_leftovers() {
+    return header_->parked != nullptr || header_->swept != nullptr || header_->rest != nullptr;
+  }
   void return_leftovers() {
     unpark();
-    update_([&] { return_swept(); });
+    bool more = false;
+    update_([&] {
+      return_swept();
+      more = header_->rest != nullptr;
+    });
+    sweep(more);
   }
 
   void unpark() {
@@ -157,15 +164,27 @@ class Compaction {
     });
   }
 
-  /// In a transaction. Puts the swept batches in front of their depot.
+  /// In a transaction. The allocator that the swept blocks have come from.
+  Allocator<E> swept_allocator() {
+    const uint64_t depots = 1 + header_->partitions;
+    const auto number = static_cast<int>(header_->swept_class / kClasses % depots);
+    return Allocator<E>(data_, number == 0 ? Partitions::all() : Partitions({number - 1}));
+  }
+  size_t swept_class() { return header_->swept_class % kClasses; }
+
+  /// In a transaction. Puts the batches from `first` to `last` in front of their depot.
+  void return_batches(FreeBlock<E>* first, FreeBlock<E>* last) {
+    Field<FreeBlock<E>*, E>& depot = swept_allocator().depot_of(swept_class());
+    last->next_batch = depot.load();
+    depot = first;
+  }
+
+  /// In a transaction. Ends the sweep of batches.
   void return_swept() {
     FreeBlock<E>* first = header_->swept;
     if (first == nullptr) {
       return;
     }
-    const uint64_t from = header_->swept_class;
-    const uint64_t depots = 1 + header_->partitions;
-    Field<FreeBlock<E>*, E>& depot = header_->any_depot(from / kClasses % depots)[from % kClasses];
     CycleCheck cycle;
     allocator().check_listed(first);
     FreeBlock<E>* last = first;
@@ -174,8 +193,7 @@ class Compaction {
       cycle.arrive(next);
       last = next;
     }
-    last->next_batch = depot.load();
-    depot = first;
+    return_batches(first, last);
     header_->swept = nullptr;
   }
 
@@ -282,51 +300,78 @@ class Compaction {
   /// the partition.
   void drain_depot(Field<FreeBlock<E>*, E>& depot, size_t c,
                    Partitions partition = Partitions::all()) {
-    const int number = partition.is_all() ? 0 : 1 + partition.first();
     bool more = false;
     update_([&] {
-      FreeBlock<E>* batch = depot;
-      more = batch != nullptr;
+      more = depot.load() != nullptr;
       if (more) {
-        header_->swept = batch;
-        header_->swept_class = c + kClasses * static_cast<uint64_t>(number);
-        depot = nullptr;
+        take_away(depot, header_->swept, c, partition);
       }
     });
-    while (more) {
-      update_([&] { more = sweep_batch(depot, c, partition); });
-    }
-  }
-
-  /// In a transaction. Returns whether there is another batch.
-  bool sweep_batch(Field<FreeBlock<E>*, E>& depot, size_t c, Partitions partition) {
-    FreeBlock<E>* batch = header_->swept;
-    const std::vector<FreeBlock<E>*> blocks = list_of(batch);
-    FreeBlock<E>* const next = batch->next_batch;
-    header_->swept = next;
-    if (any_draining(blocks)) {
-      put_back(blocks, c, partition);
-    } else {
-      batch->next_batch = depot.load();
-      depot = batch;
-    }
-    return next != nullptr;
+    sweep(more);
   }
 
   void drain_arena(ArenaClass<E>& a, size_t c, Partitions partition = Partitions::all()) {
     for (const bool reserve : {false, true}) {
+      bool more = false;
       update_([&] {
         Field<FreeBlock<E>*, E>& list = reserve ? a.reserve : a.active;
-        const std::vector<FreeBlock<E>*> blocks = list_of(list);
-        if (any_draining(blocks)) {
-          list = nullptr;
+        more = any_draining(list_of(list));
+        if (more) {
+          take_away(list, header_->rest, c, partition);
           if (!reserve) {
             a.active_count = 0;
           }
-          put_back(blocks, c, partition);
         }
       });
+      sweep(more);
     }
+  }
+
+  /// In a transaction. Moves a list to a place where no allocation finds it.
+  void take_away(Field<FreeBlock<E>*, E>& list, Field<FreeBlock<E>*, E>& to, size_t c,
+                 Partitions partition) {
+    const int number = partition.is_all() ? 0 : 1 + partition.first();
+    header_->swept_class = c + kClasses * static_cast<uint64_t>(number);
+    to = list.load();
+    list = nullptr;
+  }
+
+  /// A small log may have room for a few blocks of a list at once.
+  void sweep(bool more) {
+    while (more) {
+      try {
+        update_([&] { more = sweep_some(); });
+      } catch (const Error& error) {
+        if (error.status().code() != Code::too_large || at_once_ == 1) {
+          throw;
+        }
+        at_once_ /= 8;
+      }
+    }
+  }
+
+  /// In a transaction. Returns whether there is more.
+  bool sweep_some() {
+    FreeBlock<E>* const rest = header_->rest;
+    FreeBlock<E>* const list = rest != nullptr ? rest : header_->swept.load();
+    std::vector<FreeBlock<E>*> blocks = list_of(list);
+    if (rest == nullptr) {
+      header_->swept = list->next_batch.load();
+    }
+    FreeBlock<E>* left = nullptr;
+    if (rest == nullptr && !any_draining(blocks)) {
+      return_batches(list, list);
+    } else {
+      if (blocks.size() > at_once_) {
+        left = blocks[at_once_];
+        blocks.resize(at_once_);
+      }
+      put_back(blocks);
+    }
+    if (left != rest) {
+      header_->rest = left;
+    }
+    return left != nullptr || header_->swept != nullptr;
   }
 
   std::vector<FreeBlock<E>*> list_of(FreeBlock<E>* block) {
@@ -342,61 +387,25 @@ class Compaction {
                        [&](FreeBlock<E>* block) { return allocator().is_draining(block); });
   }
 
-  /// In a transaction. Counts the draining ones of up to kBatch blocks in their chunks, and frees
-  /// the others. It stores once to each chunk and keeps the links between blocks, because logs may
-  /// be small.
-  void put_back(const std::vector<FreeBlock<E>*>& blocks, size_t c, Partitions partition) {
-    std::vector<FreeBlock<E>*> kept;
+  /// In a transaction. Counts the draining blocks in their chunks, and frees the others. It stores
+  /// once to each chunk, because logs may be small.
+  void put_back(const std::vector<FreeBlock<E>*>& blocks) {
+    Allocator<E> own = swept_allocator();
+    const size_t c = swept_class();
     std::vector<uint64_t> leave;  // the number of the chunk of each block that leaves
     for (FreeBlock<E>* block : blocks) {
-      if (allocator().is_draining(block)) {
-        leave.push_back(allocator().index_of(block));
+      if (own.is_draining(block)) {
+        leave.push_back(own.index_of(block));
       } else {
-        kept.push_back(block);
+        own.free_shared(block, c, static_cast<Context*>(E::Machine::context())->slot);
       }
     }
     std::sort(leave.begin(), leave.end());
     for (auto at = leave.begin(); at != leave.end();) {
       const auto end = std::upper_bound(at, leave.end(), *at);
-      Chunk* chunk = allocator().chunk_at(*at);
+      Chunk* chunk = own.chunk_at(*at);
       chunk->bytes = chunk->bytes + static_cast<uint64_t>(end - at);
       at = end;
-    }
-    if (!kept.empty()) {
-      free_together(kept, c, partition);
-    }
-  }
-
-  void free_together(const std::vector<FreeBlock<E>*>& blocks, size_t c, Partitions partition) {
-    Allocator<E> own(data_, partition);
-    ArenaClass<E>& a = own.arena_class(c, static_cast<Context*>(E::Machine::context())->slot);
-    const uint64_t count = a.active_count;
-    const uint64_t fits = std::min<uint64_t>(blocks.size(), Allocator<E>::kBatch - count);
-    FreeBlock<E>* active = a.active;
-    for (uint64_t i = fits; i-- > 0; active = blocks[i]) {
-      link(blocks[i], active);
-    }
-    if (fits == blocks.size()) {
-      a.active = active;
-      a.active_count = count + fits;
-      return;
-    }
-    if (FreeBlock<E>* reserve = a.reserve) {
-      Field<FreeBlock<E>*, E>& depot = own.depot_of(c);
-      reserve->next_batch = depot.load();
-      depot = reserve;
-    }
-    a.reserve = active;
-    active = nullptr;
-    for (uint64_t i = blocks.size(); i-- > fits; active = blocks[i]) {
-      link(blocks[i], active);
-    }
-    a.active = active;
-    a.active_count = blocks.size() - fits;
-  }
-  void link(FreeBlock<E>* block, FreeBlock<E>* next) {
-    if (block->next.load() != next) {
-      block->next = next;
     }
   }
 
@@ -459,8 +468,9 @@ class Compaction {
   uint64_t arenas_ = 0;
   uint64_t partitions_ = 0;
   PartitionArena<E>* partition_arenas_ = nullptr;
-  std::array<bool, kClasses> drains_{};  ///< size classes with draining chunks
-  std::vector<uint64_t> draining_;       ///< numbers of these chunks
+  std::array<bool, kClasses> drains_{};    ///< size classes with draining chunks
+  std::vector<uint64_t> draining_;         ///< numbers of these chunks
+  size_t at_once_ = Allocator<E>::kBatch;  ///< blocks that a transaction puts back
 };
 
 }  // namespace holdfast

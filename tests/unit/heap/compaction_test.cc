@@ -130,11 +130,14 @@ void expect_sound(H& heap) {
   EXPECT_EQ(sum, kept);
 }
 
-/// Whether a compaction's parked run or swept batches are outside of their lists.
+/// Whether a compaction's parked run or swept blocks are outside of their lists.
 bool has_leftovers(H& heap) {
   const auto& header = *reinterpret_cast<const DataHeader<H::Engine>*>(data_of(heap));
   bool found = false;
-  heap.read([&] { found = header.parked.load() != nullptr || header.swept.load() != nullptr; })
+  heap.read([&] {
+        found = header.parked.load() != nullptr || header.swept.load() != nullptr ||
+                header.rest.load() != nullptr;
+      })
       .check();
   return found;
 }
@@ -143,10 +146,11 @@ bool has_leftovers(H& heap) {
 bool had_leftovers(const SimImage& image) {
   DataOf data(image, sizeof(DataHeader<H::Engine>));
   const auto& header = data.header<DataHeader<H::Engine>>();
-  uint64_t words[2];
+  uint64_t words[3];
   std::memcpy(&words[0], &header.parked, sizeof words[0]);
   std::memcpy(&words[1], &header.swept, sizeof words[1]);
-  return words[0] != 0 || words[1] != 0;
+  std::memcpy(&words[2], &header.rest, sizeof words[2]);
+  return words[0] != 0 || words[1] != 0 || words[2] != 0;
 }
 
 /// The bytes of all chunks that serve blocks of any size.
@@ -536,6 +540,33 @@ TEST_P(HeapCompaction, TheNextOneMendsWhatAFailedOneLeaves) {
     ASSERT_NO_FATAL_FAILURE(expect_sound(*heap));
   }
   EXPECT_GT(updates, 20);
+}
+
+/// The blocks of a batch may be in as many chunks, of which each is stored to.
+TEST_P(HeapCompaction, ASmallLogIsEnough) {
+  constexpr size_t kOneChunk = kSmallChunk - kChunkHeaderBytes;
+  SimMachine machine(machine_for(GetParam()));
+  const Description& about = *EngineFactory<H::Engine>::describe(GetParam()).value();
+  CreateOptions create = small_heap_options(GetParam());
+  create.max_bytes = create.bytes;
+  const auto make = [&](const char* log_bytes) {
+    create.options = known_options(about, {{"log_bytes", log_bytes}, {"records", "28"}});
+    return H::create(machine, create);
+  };
+  Result<std::unique_ptr<H>> made = make("512");
+  const std::unique_ptr<H> heap = std::move(made ? made : made = make("1024")).value();
+  const size_t chunks = fill_and_free(*heap, kOneChunk);
+  EXPECT_GT(chunks, 50U);
+  std::vector<void*> blocks;
+  while (Result<void*> block = heap->update([] { return H::allocate(48); })) {
+    blocks.push_back(*block);
+  }
+  for (size_t i = 0; i < blocks.size(); ++i) {  // 101 is prime, so each is freed
+    void* const block = blocks[i * 101 % blocks.size()];
+    heap->update([&] { H::deallocate(block, 48); }).check();
+  }
+  EXPECT_EQ(fill_and_free(*heap, kOneChunk), chunks);
+  EXPECT_TRUE(heap->check().value().ok());
 }
 
 /// While a heap drains, nearly all free blocks of a class may be in draining chunks.
