@@ -346,6 +346,7 @@ class Compaction {
           throw;
         }
         at_once_ /= 8;
+        more = true;  // some engines find out when the body has run to its end
       }
     }
   }
