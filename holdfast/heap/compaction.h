@@ -152,7 +152,9 @@ class Compaction {
       return_swept();
       more = header_->rest != nullptr;
     });
+    at_once_ = 1;  // fits into each log: at an opening nothing tries again
     sweep(more);
+    at_once_ = Allocator<E>::kBatch;
   }
 
   void unpark() {
@@ -164,17 +166,17 @@ class Compaction {
     });
   }
 
-  /// In a transaction. The allocator that the swept blocks have come from.
-  Allocator<E> swept_allocator() {
+  /// In a transaction. The allocator that blocks have come from; `from` as swept_class.
+  Allocator<E> allocator_of(uint64_t from) {
     const uint64_t depots = 1 + header_->partitions;
-    const auto number = static_cast<int>(header_->swept_class / kClasses % depots);
+    const auto number = static_cast<int>(from / kClasses % depots);
     return Allocator<E>(data_, number == 0 ? Partitions::all() : Partitions({number - 1}));
   }
-  size_t swept_class() { return header_->swept_class % kClasses; }
 
-  /// In a transaction. Puts the batches from `first` to `last` in front of their depot.
+  /// In a transaction. Puts the swept batches from `first` to `last` in front of their depot.
   void return_batches(FreeBlock<E>* first, FreeBlock<E>* last) {
-    Field<FreeBlock<E>*, E>& depot = swept_allocator().depot_of(swept_class());
+    const uint64_t from = header_->swept_class;
+    Field<FreeBlock<E>*, E>& depot = allocator_of(from).depot_of(from % kClasses);
     last->next_batch = depot.load();
     depot = first;
   }
@@ -304,7 +306,9 @@ class Compaction {
     update_([&] {
       more = depot.load() != nullptr;
       if (more) {
-        take_away(depot, header_->swept, c, partition);
+        header_->swept = depot.load();
+        header_->swept_class = origin(c, partition);
+        depot = nullptr;
       }
     });
     sweep(more);
@@ -317,7 +321,9 @@ class Compaction {
         Field<FreeBlock<E>*, E>& list = reserve ? a.reserve : a.active;
         more = any_draining(list_of(list));
         if (more) {
-          take_away(list, header_->rest, c, partition);
+          header_->rest = list.load();
+          header_->rest_class = origin(c, partition);
+          list = nullptr;
           if (!reserve) {
             a.active_count = 0;
           }
@@ -327,13 +333,10 @@ class Compaction {
     }
   }
 
-  /// In a transaction. Moves a list to a place where no allocation finds it.
-  void take_away(Field<FreeBlock<E>*, E>& list, Field<FreeBlock<E>*, E>& to, size_t c,
-                 Partitions partition) {
+  /// The number for swept_class and rest_class.
+  static uint64_t origin(size_t c, Partitions partition) {
     const int number = partition.is_all() ? 0 : 1 + partition.first();
-    header_->swept_class = c + kClasses * static_cast<uint64_t>(number);
-    to = list.load();
-    list = nullptr;
+    return c + kClasses * static_cast<uint64_t>(number);
   }
 
   /// A small log may have room for a few blocks of a list at once.
@@ -363,11 +366,15 @@ class Compaction {
     if (rest == nullptr && !any_draining(blocks)) {
       return_batches(list, list);
     } else {
+      const uint64_t from = rest != nullptr ? header_->rest_class : header_->swept_class;
       if (blocks.size() > at_once_) {
         left = blocks[at_once_];
         blocks.resize(at_once_);
+        if (rest == nullptr) {
+          header_->rest_class = from;
+        }
       }
-      put_back(blocks);
+      put_back(blocks, from);
     }
     if (left != rest) {
       header_->rest = left;
@@ -390,9 +397,9 @@ class Compaction {
 
   /// In a transaction. Counts the draining blocks in their chunks, and frees the others. It stores
   /// once to each chunk, because logs may be small.
-  void put_back(const std::vector<FreeBlock<E>*>& blocks) {
-    Allocator<E> own = swept_allocator();
-    const size_t c = swept_class();
+  void put_back(const std::vector<FreeBlock<E>*>& blocks, uint64_t from) {
+    Allocator<E> own = allocator_of(from);
+    const size_t c = from % kClasses;
     std::vector<uint64_t> leave;  // the number of the chunk of each block that leaves
     for (FreeBlock<E>* block : blocks) {
       if (own.is_draining(block)) {

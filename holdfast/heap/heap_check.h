@@ -180,7 +180,7 @@ class AllocatorWalk {
         walk_depot(header_->any_depot(d)[c], c);
       }
     }
-    walk_list(header_->rest, header_->swept_class % kClasses, "swept");
+    walk_list(header_->rest, header_->rest_class % kClasses, "swept");
     for (FreeBlock<E>* batch = header_->swept; batch != nullptr; batch = batch->next_batch) {
       if (walk_list(batch, header_->swept_class % kClasses, "swept") != Allocator<E>::kBatch) {
         check_.error("a swept batch has the wrong length");

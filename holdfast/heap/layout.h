@@ -136,11 +136,13 @@ struct DataHeader {
   Field<uint64_t, E> top;  // chunks used so far; each chunk or run below it has a header
   Field<ChunkHeader<E>*, E> free_runs;
   // Null except during Compaction: a free run outside of the list; batches that have left their
-  // depot to be looked at; the rest of a list of free blocks, or of a batch.
+  // depot to be looked at; the rest of a list of free blocks, or of a batch. The numbers are their
+  // size class + kClasses * i, for any_depot(i).
   Field<ChunkHeader<E>*, E> parked;
   Field<FreeBlock<E>*, E> swept;
-  Field<uint64_t, E> swept_class;  // their size class + kClasses * i, for any_depot(i)
+  Field<uint64_t, E> swept_class;
   Field<FreeBlock<E>*, E> rest;
+  Field<uint64_t, E> rest_class;
   alignas(kMaxLineBytes) Field<FreeBlock<E>*, E> depot[kClasses];  // batches of free blocks
 
   Arena<E>* arenas() {

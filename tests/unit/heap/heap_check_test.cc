@@ -252,11 +252,9 @@ TEST_F(Check, CountsBatchesThatACompactionHasSwept) {
   HeapCheck found = check_with(swept);
   EXPECT_EQ(found.errors, Errors());
   EXPECT_EQ(found.free_blocks, heap_->check().value().free_blocks);
-  swept[1] = {&header().rest, batch};
-  found = check_with(swept);
+  found = check_with({swept[0], {&header().rest, batch}, {&header().rest_class, kSmallClass}});
   EXPECT_EQ(found.errors, Errors());
   EXPECT_EQ(found.free_blocks, heap_->check().value().free_blocks);
-  swept[1] = {&header().swept, batch};
   swept.emplace_back(batch, 0);
   EXPECT_EQ(errors(swept), Errors{"a swept batch has the wrong length"});
   swept.back() = {&header().swept_class, kSmallClass + 1};
