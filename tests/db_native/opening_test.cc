@@ -11,6 +11,7 @@
 #include "holdfast/heap/file/superblock.h"
 #include "holdfast/holdfast.h"
 #include "tests/db/db_file.h"
+#include "tests/file_bytes.h"
 
 namespace holdfast::db::opening_test {
 namespace {
@@ -136,13 +137,21 @@ TEST_F(Names, AHeapOfAnotherProgramIsNotDeleted) {
   heap.reset();
   EXPECT_TRUE(DestroyDB(in("own"), options).ok()) << "a creation may have ended before the root";
 
-  heap = DefaultHeap::create(in("own"), sizes, native).value();
-  ASSERT_TRUE(heap->root<DefaultHeap::Field<long>>("counter", 0).ok());
-  heap.reset();
-  const Status status = DestroyDB(in("own"), options);
-  EXPECT_TRUE(status.IsCorruption()) << status.ToString();
-  expect_words(status, "own: the heap holds something else than a database");
-  EXPECT_TRUE(std::filesystem::exists(in("own")));
+  for (const Domain domain : {Domain::process, Domain::file}) {
+    native.domain = domain;
+    heap = DefaultHeap::create(in("own"), sizes, native).value();
+    ASSERT_TRUE(heap->root<DefaultHeap::Field<long>>("counter", 0).ok());
+    // As a killed program leaves it.
+    std::filesystem::copy_file(in("own"), in("left"));
+    heap.reset();
+    std::filesystem::remove(in("own"));
+    const std::string bytes = file_bytes(in("left"));
+    const Status status = DestroyDB(in("left"), options);
+    EXPECT_TRUE(status.IsCorruption()) << status.ToString();
+    expect_words(status, "left: the heap holds something else than a database");
+    EXPECT_TRUE(file_bytes(in("left")) == bytes) << "it was recovered, or marked";
+    std::filesystem::remove(in("left"));
+  }
 }
 
 TEST_F(Names, AnEmptyFileIsANewDatabase) {

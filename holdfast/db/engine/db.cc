@@ -359,6 +359,10 @@ Status DestroyDB(const std::string& name, const Options& options) {
     if (!status.ok()) {
       return translated(status);
     }
+    const auto locked = native::open_file(file, native::Access::change);
+    if (!locked) {
+      return translated(locked.status());
+    }
     if (unlink(file.c_str()) != 0) {
       return translated(native::file_error(file, "cannot be deleted", errno));
     }

@@ -187,7 +187,8 @@ DbEngine::Opened EngineDB<E>::open_store(const Options& options, const std::stri
 template <class E>
 holdfast::Status EngineDB<E>::try_heap(const Options& options, const std::string& name) {
   NativeOptions native = native_options(options);
-  native.domain = Domain::process;  // nothing is written
+  native.read_only = true;  // recovers in memory: another program's heap stays as it is
+  native.domain = Domain::process;
   native.max_threads = 0;
   auto heap = H::open(name, {}, native);
   if (!heap) {
