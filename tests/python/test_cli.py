@@ -12,7 +12,7 @@ import pytest
 
 import fake_core
 from holdfast import cli, errors
-from holdfast.cli import bench
+from holdfast.cli import bench, heap_file
 from holdfast.results import Report
 
 
@@ -398,3 +398,18 @@ def test_sim_prints_the_findings_of_the_lint(fake, invoke):
     for text in ("redundant write-back", "swift.data", "1,234", "0x1000", "swift.fence"):
         assert text in result.stderr
     assert json.loads(result.stdout)["benchmarks"][0]["lint"] == fake.lint
+
+
+def test_a_database_that_could_not_be_verified_is_a_problem(monkeypatch, tmp_path):
+    def found_by(told):
+        def refuse(*_args, **_options):
+            raise errors.database_error("misuse", told)
+
+        monkeypatch.setattr("holdfast.open", refuse)
+        facts = {"roots": [{"name": "holdfast.db"}], "problems": []}
+        return heap_file.verified(tmp_path, facts)
+
+    found = found_by("the database is ordered by comparator reverse")
+    assert found["ok"] and found["roots"][0]["check"].startswith("ok, except for the order")
+    found = found_by("the engine keeps nothing over a crash")
+    assert not found["ok"] and found["problems"] == [found["roots"][0]["check"]]

@@ -233,6 +233,13 @@ def test_load_into_a_full_database_says_how_much_it_has_put(db, rows):
     assert entries > 0 and f"{entries:,} entries have been loaded" in " ".join(told.split())
 
 
+def test_a_wrong_row_behind_a_full_database_tells_both(db, rows):
+    # The rows before the wrong one are written when it is met, and do not fit.
+    table = rows("x.csv", "k,v\n" + "".join(f"{i:03},{'x' * 30000}\n" for i in range(65)) + "a\n")
+    told = db("load", table, "--max-bytes", 2 << 20, status=3).stderr
+    assert "35 entries have been loaded" in " ".join(told.split())
+
+
 def test_load_makes_the_database_as_told(db, invoke, rows, path):
     table = rows("x.csv", "k,v\na,1\n")
     most = 64 << 20

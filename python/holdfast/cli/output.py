@@ -64,13 +64,17 @@ def write_json(json_file: str | None, value: Any) -> None:
         stream.write(text)
 
 
-def check_target(target: str | os.PathLike[str], made: Path | None = None) -> None:
-    """Raises BadUsage if `new_file` could not write the target: before a long run, not after it.
+def check_target(
+    target: str | os.PathLike[str], made: Path | None = None, in_place: bool = False
+) -> None:
+    """Raises BadUsage if the target could not be written: before a long run, not after it.
 
-    `made` is a folder that the run makes if it is missing.
+    It is written by `new_file`, or else `in_place`: an earlier file is not replaced. `made` is a
+    folder that the run makes if it is missing.
     """
     path = Path(target)
-    replaced = not path.exists() or (path.is_file() and not _cannot_be_replaced(path))
+    replaceable = path.is_file() and not in_place and not _cannot_be_replaced(path)
+    replaced = not path.exists() or replaceable
     needed = Path(os.path.realpath(path)).parent if replaced else path
     code = 0
     if path.is_dir():

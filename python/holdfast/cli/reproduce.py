@@ -69,7 +69,7 @@ def run(
         output.write_json(json_file, _as_json(selection))
         return
     out.mkdir(parents=True, exist_ok=True)
-    output.check_target(out / "claims.json")
+    output.check_target(out / "claims.json", in_place=True)
     facts = environment.describe()
     output.print_environment(console, facts)
     start = time.monotonic()

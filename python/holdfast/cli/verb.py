@@ -27,9 +27,11 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
         try:
-            for target in (kwargs.get("json_file"), kwargs.get("timeline") or None):
-                if target not in (None, "-"):
-                    output.check_target(target, made=kwargs.get("out"))
+            for name in ("json_file", "timeline"):
+                target = kwargs.get(name)
+                if target not in (None, "", "-"):
+                    made = kwargs.get("out")
+                    output.check_target(target, made, in_place=name == "timeline")
             function(*args, **kwargs)
             _flush()
         except _PASS:

@@ -124,24 +124,25 @@ def _load(
         progress(lines.bytes / size if size else 0.0, f"{loaded:,} entries")
 
     try:
-        held = 0
-        for *of_row, key, value in read(lines, *how):
-            name = of_row[0] if of_row else named
-            if name not in maps:
-                maps[name] = map_of(database, name, create=True)
-            batch.append((maps[name], key, value))
-            held += len(key) + len(value)
-            if len(batch) >= _BATCH_ENTRIES or held >= _BATCH_BYTES:
-                write()
-                held = 0
-        write()
+        try:
+            held = 0
+            for *of_row, key, value in read(lines, *how):
+                name = of_row[0] if of_row else named
+                if name not in maps:
+                    maps[name] = map_of(database, name, create=True)
+                batch.append((maps[name], key, value))
+                held += len(key) + len(value)
+                if len(batch) >= _BATCH_ENTRIES or held >= _BATCH_BYTES:
+                    write()
+                    held = 0
+            write()
+        except errors.BadUsage as failure:
+            write()
+            raise errors.BadUsage(
+                f"{failure}; the {loaded:,} entries before it have been loaded"
+            ) from None
     except errors.OutOfSpace as failure:
         raise errors.OutOfSpace(f"{failure}; {loaded:,} entries have been loaded") from None
-    except errors.BadUsage as failure:
-        write()
-        raise errors.BadUsage(
-            f"{failure}; the {loaded:,} entries before it have been loaded"
-        ) from None
     return loaded
 
 
