@@ -121,9 +121,10 @@ class Compaction {
     }
   }
 
-  /// Ends what an interrupted compaction has left: a parked run, and swept batches. No other thread
-  /// uses the heap yet. Without leftovers it runs no transaction, whose fences could stand in for a
-  /// missing one in recovery.
+  /// Ends what an interrupted compaction has left: a parked run, swept batches, and the rest of a
+  /// list. No other thread uses the heap yet. Without leftovers it runs no transaction, whose
+  /// fences could stand in for a missing one in recovery. No transaction stores to more than 16
+  /// words, which fit into the smallest log of each engine: there is no loan yet.
   void finish() {
     if (has_leftovers()) {
       return_leftovers();
